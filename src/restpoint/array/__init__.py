@@ -1,0 +1,54 @@
+"""Arrays of any namespace: the only room that knows array_api_compat and array_api_extra.
+
+Conventions used everywhere below ``run``: a block has shape ``(*batch, *event)``, a number per start
+has shape ``batch``; reductions run over the trailing event axes only, so any leading axes work.
+"""
+
+from restpoint.array._batch import take, where
+from restpoint.array._namespace import (
+    Array,
+    asarray,
+    convert,
+    is_array,
+    namespace,
+    to_host,
+)
+from restpoint.array._parameters import Parametric, parameter
+from restpoint.array._random import generator
+from restpoint.array._reductions import (
+    event_max,
+    event_sum,
+    expand,
+    flatten_event,
+    inner,
+    norm,
+    power_sum,
+    signed_power,
+)
+from restpoint.array._rounding import UNIT_ROUNDOFF, gamma
+from restpoint.array._scalars import real_number
+
+__all__ = [
+    "UNIT_ROUNDOFF",
+    "Array",
+    "Parametric",
+    "asarray",
+    "convert",
+    "event_max",
+    "event_sum",
+    "expand",
+    "flatten_event",
+    "gamma",
+    "generator",
+    "inner",
+    "is_array",
+    "namespace",
+    "norm",
+    "parameter",
+    "power_sum",
+    "real_number",
+    "signed_power",
+    "take",
+    "to_host",
+    "where",
+]

@@ -1,0 +1,114 @@
+"""Which array library an array belongs to, and the roads between libraries."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from restpoint.errors import CapabilityError, DataError
+
+# Arrays of every library; the shapes are what the docstrings and the tests speak about.
+Array = Any
+
+
+def _compat() -> ModuleType:
+    """array_api_compat, once an array that is not NumPy's turns up: NumPy 2 speaks the standard itself."""
+    import array_api_compat
+
+    return array_api_compat
+
+
+def is_array(value: object) -> bool:
+    """Whether ``value`` is an array of a library that speaks the array API; NumPy scalars are numbers."""
+    kind = type(value)
+    if kind not in _KNOWN:
+        _KNOWN[kind] = not issubclass(kind, (int, float, np.generic)) and bool(
+            _compat().is_array_api_obj(value)
+        )
+    return _KNOWN[kind]
+
+
+# Whether values of a type are arrays: asking the general machinery every time would cost a microsecond.
+_KNOWN: dict[type, bool] = {
+    np.ndarray: True,
+    **dict.fromkeys((int, float, str, tuple, list, dict, type(None)), False),
+}
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace shared by ``arrays``; Python numbers have no say."""
+    for (
+        array
+    ) in arrays:  # NumPy is decided without the general machinery, which costs a microsecond
+        if not isinstance(array, (np.ndarray, np.generic, int, float)):
+            break
+    else:
+        return np
+    present = [array for array in arrays if not isinstance(array, (int, float))]
+    try:
+        found = _compat().array_namespace(*present)
+    except TypeError as error:
+        kinds = sorted({type(array).__module__.split(".")[0] for array in present})
+        raise CapabilityError(
+            f"arrays of different libraries cannot be mixed: got {', '.join(kinds)}; "
+            "convert them to one library first"
+        ) from error
+    return np if found.__name__ == "array_api_compat.numpy" else found
+
+
+def to_host(array: Array) -> np.ndarray:
+    """The array as NumPy, wherever it lives."""
+    if isinstance(array, np.ndarray):
+        return array
+    if "torch" in sys.modules and _compat().is_torch_array(array):
+        return array.detach().cpu().numpy()
+    if "cupy" in sys.modules and _compat().is_cupy_array(array):
+        return array.get()
+    return np.asarray(array)
+
+
+def convert(value: Array, like: Array) -> Array:
+    """``value`` (array or number) as an array of the library, dtype and device of ``like``."""
+    xp = namespace(like)
+    if is_array(value) and namespace(value) is not xp:
+        value = to_host(value)
+    if is_array(value) and namespace(value) is xp:
+        return xp.astype(value, like.dtype, copy=False)
+    return xp.asarray(value, dtype=like.dtype, device=_device(like))
+
+
+def asarray(name: str, value: Any, *, min_ndim: int = 0) -> Array:
+    """Take a user's array at the door: real, floating, finite; anything else is refused by name.
+
+    Integers become float64, float32 and float64 stay what they are, and nothing is copied that need not be.
+    """
+    if not is_array(value):
+        try:
+            value = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{name} cannot be read as an array: {error}") from error
+    xp = namespace(value)
+    if xp is np and value.dtype.kind not in "biuf":
+        raise DataError(
+            f"{name} has dtype {value.dtype}; expected real numbers (float64 or float32)"
+        )
+    if xp.isdtype(value.dtype, ("bool", "integral")):
+        value = xp.astype(value, xp.float64)
+    elif not xp.isdtype(value.dtype, "real floating"):
+        raise DataError(
+            f"{name} has dtype {value.dtype}; expected real numbers (float64 or float32)"
+        )
+    elif value.dtype not in (xp.float64, xp.float32):
+        raise DataError(f"{name} has dtype {value.dtype}; convert it to float64 or float32 first")
+    if value.ndim < min_ndim:
+        raise DataError(f"{name} has {value.ndim} axes; expected at least {min_ndim}")
+    if not bool(xp.all(xp.isfinite(value))):
+        raise DataError(f"{name} contains NaN or infinite entries; remove or impute them first")
+    return value
+
+
+def _device(array: Array) -> Any:
+    return array.device if isinstance(array, np.ndarray) else _compat().device(array)

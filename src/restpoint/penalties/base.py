@@ -1,0 +1,43 @@
+"""What a convex penalty must be able to do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from restpoint.array import Array, Parametric
+
+
+class Penalty(Parametric, ABC):
+    """A convex, closed function h, finite on the set of its block.
+
+    Subclasses are frozen dataclasses. The facts below choose the oracle rule and are checked by the laws of
+    ``restpoint.testing``.
+    """
+
+    sublinear: ClassVar[bool] = False  # h(tx) = t h(x) for t >= 0, and h(x + y) <= h(x) + h(y)
+    separable: ClassVar[bool] = False  # h(x) = sum_j h_j(x_j)
+    lower_bound: ClassVar[float] = 0.0  # of h on the whole space
+
+    @abstractmethod
+    def value(self, x: Array) -> Array:
+        """h(x) per start."""
+
+    @abstractmethod
+    def prox(self, v: Array, step: Array) -> Array:
+        """argmin over y of step h(y) + ||y - v||_2^2 / 2; ``step`` is a number or has the batch shape."""
+
+    @abstractmethod
+    def magnitude(self, x: Array) -> Array:
+        """The size of the terms that ``value`` adds up: what its rounding error is relative to."""
+
+
+class SeparableSublinear(Penalty):
+    """h(x) = sum_j max(low x_j, high x_j) with low <= high: every separable sublinear function is of this form."""
+
+    sublinear: ClassVar[bool] = True
+    separable: ClassVar[bool] = True
+
+    @abstractmethod
+    def slopes(self) -> tuple[Array, Array]:
+        """(low, high), each a Python number or an array that broadcasts against ``(*batch, *event)``."""

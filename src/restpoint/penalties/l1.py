@@ -1,0 +1,46 @@
+"""The l1 norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from restpoint.array import Array, asarray, event_sum, expand, namespace, parameter
+from restpoint.errors import DataError
+from restpoint.penalties.base import SeparableSublinear
+
+
+@dataclass(frozen=True)
+class L1(SeparableSublinear):
+    r"""h(x) = weight ||x||_1, weight >= 0: a number, or one per start.
+
+    prox: soft thresholding. Sublinear (the support function of the box [-weight, weight]^n) and separable.
+
+    >>> import numpy as np
+    >>> L1(0.5).prox(np.array([2.0, -0.25, -1.0]), 1.0)
+    array([ 1.5,  0. , -0.5])
+    """
+
+    weight: Array = parameter()
+    event_ndim: int = 1
+
+    def __post_init__(self) -> None:
+        weight: Any = asarray("weight", self.weight)
+        if bool(namespace(weight).any(weight < 0)):
+            raise DataError("weight must be >= 0: a negative l1 weight is not convex")
+        object.__setattr__(self, "weight", float(weight) if weight.ndim == 0 else weight)
+
+    def value(self, x: Array) -> Array:
+        return self.weight * event_sum(namespace(x).abs(x), self.event_ndim)
+
+    def prox(self, v: Array, step: Array) -> Array:
+        """v - clip(v, -t, t), t = step weight: exact zeros, and v - prox is exactly dual feasible."""
+        xp, threshold = namespace(v), expand(step * self.weight, self.event_ndim)
+        return v - xp.minimum(xp.maximum(v, -threshold), threshold)
+
+    def magnitude(self, x: Array) -> Array:
+        return self.value(x)
+
+    def slopes(self) -> tuple[Array, Array]:
+        weight = expand(self.weight, self.event_ndim)
+        return -weight, weight

@@ -1,0 +1,28 @@
+"""No penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from restpoint.array import Array, event_sum
+from restpoint.penalties.base import SeparableSublinear
+
+
+@dataclass(frozen=True)
+class Zero(SeparableSublinear):
+    """h(x) = 0."""
+
+    event_ndim: int = 1
+
+    def value(self, x: Array) -> Array:
+        return 0.0 * event_sum(x, self.event_ndim)
+
+    def prox(self, v: Array, step: Array) -> Array:
+        del step
+        return v
+
+    def magnitude(self, x: Array) -> Array:
+        return self.value(x)
+
+    def slopes(self) -> tuple[Array, Array]:
+        return 0.0, 0.0

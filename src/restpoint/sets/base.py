@@ -1,0 +1,66 @@
+"""What a compact convex set must be able to do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from restpoint.array import Array, Parametric, norm
+
+
+class Set(Parametric, ABC):
+    """A nonempty compact convex set S.
+
+    Subclasses are frozen dataclasses. ``x``, ``g`` and the answers have shape ``(*batch, *event)``, numbers per start
+    have shape ``batch``. ``shape`` is the event shape, which only the problem knows.
+    """
+
+    @abstractmethod
+    def support(self, g: Array) -> Array:
+        """max over y in S of g'y."""
+
+    @abstractmethod
+    def extreme(self, g: Array) -> Array:
+        """A point of S that minimises g'y."""
+
+    @abstractmethod
+    def absolute_support(self, a: Array) -> Array:
+        """An upper bound on max over y in S of a'|y|, for a >= 0: what rounding errors are measured with."""
+
+    @abstractmethod
+    def project(self, x: Array) -> Array:
+        """The Euclidean projection onto S."""
+
+    @abstractmethod
+    def diameter(self, p: float, shape: tuple[int, ...]) -> Array:
+        """diam_p(S) = max ||x - y||_p over x, y in S (or an upper bound)."""
+
+    @abstractmethod
+    def reach(self, z: Array, p: float) -> Array:
+        """max over y in S of ||y - z||_p (or an upper bound), for z in S."""
+
+    @abstractmethod
+    def norm_bound(self, shape: tuple[int, ...]) -> Array:
+        """max over y in S of ||y||_2 (or an upper bound)."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """A random point of S (NumPy float64) of a set whose parameters carry no batch."""
+
+    @property
+    def has_interior(self) -> bool:
+        """Whether S surely contains a ball, so that it leaves no direction out."""
+        return False
+
+    @property
+    def declares_violation(self) -> bool:
+        """Whether ``violation`` can tell; False for a user's set that came without it."""
+        return True
+
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse an event shape that the set's own arrays contradict; sets without arrays accept all."""
+
+    def violation(self, x: Array) -> Array:
+        """How far x is from S: the Euclidean distance."""
+        return norm(x - self.project(x), self.event_ndim)
