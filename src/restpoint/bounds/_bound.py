@@ -1,0 +1,152 @@
+"""What a theorem promises, and how it reads."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from restpoint.array import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """What a theorem promises: at most ``count`` of what ``counts`` says, under ``assumptions``.
+
+    Attributes
+    ----------
+    count : float, array or None
+        The sharp N, a number or one per start; infinite where it overflows, NaN where delta is NaN,
+        None when something is missing or the bound was withdrawn.
+    paper : float, array or None
+        The N that the paper prints, for comparison; None (NaN at a start) where its own condition
+        fails, None where it makes no statement.
+    statement : str
+        The theorem, and the form of it.
+    counts : str
+        What is counted: "iterations", "block updates" or "sweeps".
+    assumptions : tuple of str
+        What must hold for it.
+    constants : dict
+        The numbers that went in, D, and the decrease that every step guarantees.
+    missing : tuple of str
+        What is not known, so that there is no count.
+    rate : str
+        The count as a function of eps.
+    withdrawn : str or None
+        Why the bound no longer holds.
+
+    Examples
+    --------
+    >>> from restpoint.bounds import corollary_3_2
+    >>> print(corollary_3_2(eps=0.25, delta=1.0))
+    Corollary 3.2: at most 4 iterations, O(1/eps)
+      the paper's own count: 4
+      with eps = 0.25, delta = 1
+      assuming that f is concave on S (any supergradients will do)
+      assuming that S is nonempty, convex and compact; h is convex, closed and finite on S
+      assuming that every subproblem is solved exactly
+    """
+
+    count: Array | None
+    paper: Array | None = None
+    statement: str = ""
+    counts: str = "iterations"
+    assumptions: tuple[str, ...] = ()
+    constants: dict[str, Any] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    rate: str = ""
+    withdrawn: str | None = None
+
+    @classmethod
+    def none(cls, reason: str) -> Bound:
+        """No theorem applies, and why.
+
+        >>> print(Bound.none("exact Jacobi block minimisation may cycle (theory E26)"))
+        no bound: exact Jacobi block minimisation may cycle (theory E26)
+        """
+        return cls(count=None, missing=(reason,))
+
+    def withdraw(self, reason: str) -> Bound:
+        """The same bound without its count: an assumption turned out to be false.
+
+        >>> from restpoint.bounds import corollary_3_2
+        >>> corollary_3_2(eps=0.5, delta=2.0).withdraw("f is not concave").count is None
+        True
+        """
+        return dataclasses.replace(self, count=None, withdrawn=reason)
+
+    def reshape(self, batch_shape: tuple[int, ...]) -> Bound:
+        """The same bound with its one axis of starts spread over ``batch_shape``."""
+        return self._each(lambda array: array.reshape(batch_shape))
+
+    def at(self, index: tuple[int, ...]) -> Bound:
+        """The bound of one start."""
+        return self._each(lambda array: array[index])
+
+    def brief(self, used: int) -> str:
+        """One line: used against allowed, or why nothing is known.
+
+        >>> from restpoint.bounds import corollary_3_2
+        >>> corollary_3_2(eps=0.25, delta=1.0).brief(3)
+        '3 of at most 4 iterations used (Corollary 3.2)'
+        """
+        if self.count is not None:
+            allowed = f"{float(self.count):.6g} {self.counts}"
+            return f"{used} of at most {allowed} used ({self.statement})"
+        if self.withdrawn is not None:
+            return f"bound withdrawn: {self.withdrawn}"
+        return "no bound: " + "; ".join(self.missing)
+
+    def _each(self, change: Callable[[np.ndarray], Any]) -> Bound:
+        """Apply ``change`` to whatever differs between starts."""
+
+        def changed(value: Any) -> Any:
+            return change(value) if isinstance(value, np.ndarray) and value.ndim else value
+
+        return dataclasses.replace(
+            self,
+            count=changed(self.count),
+            paper=changed(self.paper),
+            constants={name: changed(value) for name, value in self.constants.items()},
+        )
+
+    def __str__(self) -> str:
+        if not self.statement:
+            return "no bound: " + "; ".join(self.missing or (self.withdrawn or "no reason given",))
+        if self.withdrawn is not None:
+            promise = f"withdrawn: {self.withdrawn}"
+        elif self.count is None:
+            promise = "no count without " + ", ".join(self.missing)
+        else:
+            promise = f"at most {shown(self.count)} {self.counts}"
+            promise += f", {self.rate}" if self.rate else ""
+        lines = [f"{self.statement}: {promise}"]
+        if self.paper is not None:
+            lines.append(f"  the paper's own count: {shown(self.paper)}")
+        if self.constants:
+            known = (f"{name} = {shown(value)}" for name, value in self.constants.items())
+            lines.append("  with " + ", ".join(known))
+        lines += [f"  assuming that {assumption}" for assumption in self.assumptions]
+        return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    """A number, or the range of an array.
+
+    >>> shown(1600.0), shown(1 / 3), shown([2.0, 5.0, 3.0])
+    ('1600', '0.333333', '2 to 5 (3 starts)')
+    """
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        number = float(array)
+        whole = number.is_integer() and abs(number) < 1e15
+        return f"{number:.0f}" if whole else f"{number:.6g}"
+    known = array[~np.isnan(array)]
+    if known.size == 0:
+        return f"nan ({array.size} starts)"
+    low, high = shown(known.min()), shown(known.max())
+    return f"{low if low == high else f'{low} to {high}'} ({array.size} starts)"
