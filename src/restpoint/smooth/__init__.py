@@ -1,0 +1,24 @@
+"""Differentiable functions and what is known about them, one per file."""
+
+from restpoint.smooth.base import Curvature, Facts, Smooth, Sweep
+from restpoint.smooth.function import Function
+from restpoint.smooth.least_squares import LeastSquares
+from restpoint.smooth.logistic import Logistic
+from restpoint.smooth.multilinear import Multilinear
+from restpoint.smooth.power_sum import PowerSum
+from restpoint.smooth.quadratic import Quadratic
+from restpoint.smooth.sum import Sum
+
+__all__ = [
+    "Curvature",
+    "Facts",
+    "Function",
+    "LeastSquares",
+    "Logistic",
+    "Multilinear",
+    "PowerSum",
+    "Quadratic",
+    "Smooth",
+    "Sum",
+    "Sweep",
+]

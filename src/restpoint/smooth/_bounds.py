@@ -1,0 +1,104 @@
+"""What the sets tell about the size of their points, as numbers that are safe to compute with.
+
+Sets may carry a batch; facts are shared by all starts, so the largest answer is taken. The answers are rounded away
+from the claim that they support.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from restpoint.array import Array, is_array, to_host
+
+if TYPE_CHECKING:
+    from restpoint.sets import Set
+
+# Probing the orthant costs the square of the number of entries.
+LARGEST_PROBED_SIZE = 4096
+
+
+def largest_norm(set: Set, shape: tuple[int, ...]) -> float:
+    """An upper bound on ||y||_2 over the set (over all its batch)."""
+    return _largest(set.norm_bound(shape), math.prod(shape))
+
+
+def largest_distance(set: Set, p: float, shape: tuple[int, ...]) -> float:
+    """An upper bound on ||x - y||_p over the set."""
+    return _largest(set.diameter(p, shape), math.prod(shape))
+
+
+def largest_product(set: Set, g: np.ndarray) -> float:
+    """An upper bound on g'y over the set."""
+    host = _on_host(set)
+    value, size = _numbers(host.support(g)), _numbers(host.absolute_support(np.abs(g)))
+    return float(np.max(value)) + _slack(value, g.size) * float(np.max(size))
+
+
+def largest_absolute_product(set: Set, a: np.ndarray) -> float:
+    """An upper bound on a'|y| over the set, a >= 0."""
+    return _largest(_on_host(set).absolute_support(a), a.size)
+
+
+def in_orthant(set: Set, shape: tuple[int, ...]) -> bool:
+    """Whether the set is known to contain no point with a negative entry.
+
+    The support function at -e_j is minus the smallest y_j: exact for boxes and simplices. False also means
+    "too many entries to ask".
+    """
+    size = math.prod(shape)
+    if size > LARGEST_PROBED_SIZE:
+        return False
+    host = _on_host(set)
+    between = (1,) * len(host.batch_shape)
+    for first in range(0, size, 256):
+        count = min(256, size - first)
+        probes = np.zeros((count, size))
+        probes[np.arange(count), np.arange(first, first + count)] = -1.0
+        answers = host.support(probes.reshape(count, *between, *shape))
+        if not bool(np.all(_numbers(answers) <= 0.0)):
+            return False
+    return True
+
+
+def power(base: float, exponent: float) -> float:
+    """base^exponent, infinite where it overflows."""
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf
+
+
+def product_up(*factors: float, over: tuple[float, ...] = ()) -> float:
+    """The product of numbers >= 0, divided by those in ``over``, rounded up; 0 where a factor is 0.
+
+    Exact until the last step, so that no intermediate result overflows or underflows.
+    """
+    if 0.0 in factors:
+        return 0.0
+    try:
+        exact = math.prod(map(Fraction, factors)) / math.prod(map(Fraction, over))
+        return math.nextafter(float(exact), math.inf)
+    except OverflowError:  # also of Fraction(inf)
+        return math.inf
+
+
+def _on_host(set: Set) -> Set:
+    return set.converted(np.zeros(()))
+
+
+def _numbers(value: Array) -> np.ndarray:
+    return np.asarray(to_host(value) if is_array(value) else value)
+
+
+def _slack(value: np.ndarray, size: int) -> float:
+    kind = value.dtype if value.dtype.kind == "f" else np.dtype(np.float64)
+    return (size + 8) * float(np.finfo(kind).eps)
+
+
+def _largest(value: Array, size: int) -> float:
+    numbers = _numbers(value)
+    return float(np.max(numbers)) * (1.0 + _slack(numbers, size))

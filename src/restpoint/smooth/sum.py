@@ -1,0 +1,179 @@
+"""Sums of functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+from restpoint.array import UNIT_ROUNDOFF, Array, gamma
+from restpoint.errors import CapabilityError, DataError
+from restpoint.smooth import _bounds, _checks
+from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth, Sweep
+
+if TYPE_CHECKING:
+    from restpoint.sets import Set
+
+
+class Sum(Smooth):
+    r"""f = f_1 + ... + f_k of functions of the same blocks.
+
+    Facts combine soundly: constants add, and those of concave parts are 0; where exponents differ, the smallest p
+    is kept, by ||d||_r^r <= diam_p(S)^(r-p) ||d||_p^p for r >= p; lower bounds add; one unknown makes the sum unknown.
+    Gradients cost what those of the parts cost together. ``MiniBatch`` samples the parts that are finite sums (of one
+    common length) and keeps the others exact; ``Smoothed`` smooths those that are not differentiable.
+
+    >>> import numpy as np
+    >>> from restpoint.smooth import PowerSum, Quadratic
+    >>> f = Sum(Quadratic([[2.0]]), PowerSum(1.5, shape=1))
+    >>> float(f.value((np.array([4.0]),)))
+    24.0
+    """
+
+    def __init__(self, *parts: Smooth) -> None:
+        if not parts:
+            raise DataError("Sum needs at least one part, as in Sum(f, g)")
+        for j, part in enumerate(parts):
+            if not isinstance(part, Smooth):
+                raise DataError(
+                    f"part {j} of Sum is {part!r}; expected a function such as Quadratic or Function"
+                )
+        _checks.same_shapes([part.shapes for part in parts], "Sum")
+        self.parts, self.shapes = parts, parts[0].shapes
+        self.differentiable = all(part.differentiable for part in parts)
+
+    @property
+    def like(self) -> Array | None:
+        return next((part.like for part in self.parts if part.like is not None), None)
+
+    def converted(self, like: Array) -> Smooth:
+        parts = tuple(part.converted(like) for part in self.parts)
+        same = all(new is old for new, old in zip(parts, self.parts, strict=True))
+        return self if same else Sum(*parts)
+
+    def value(self, xs: Blocks) -> Array:
+        return reduce(add, (part.value(xs) for part in self.parts))
+
+    def value_and_gradient(self, xs: Blocks) -> tuple[Array, Blocks]:
+        values, gradients = zip(*(part.value_and_gradient(xs) for part in self.parts), strict=True)
+        return reduce(add, values), _added(gradients)
+
+    def gradient(self, xs: Blocks) -> Blocks:
+        return _added([part.gradient(xs) for part in self.parts])
+
+    def partial(self, xs: Blocks, i: int) -> Array:
+        return reduce(add, (part.partial(xs, i) for part in self.parts))
+
+    def sweep(self, xs: Blocks) -> Sweep:
+        """Every part keeps what its own sweep keeps."""
+        return _SumSweep(self, xs)
+
+    def smoothed_gradient(self, xs: Blocks, noise: Blocks, radius: Array) -> Blocks:
+        """Exact where a part is differentiable, sampled where it is not."""
+        return _added([part.smoothed_gradient(xs, noise, radius) for part in self.parts])
+
+    def facts(self, sets: Sequence[Set]) -> Facts:
+        all_facts = [part.facts(sets) for part in self.parts]
+        zero = Curvature((0.0,) * len(self.shapes))
+        joint = [zero if facts.concave else facts.joint for facts in all_facts]
+        blockwise = [
+            zero if facts.concave or facts.block_concave else facts.blockwise or facts.joint
+            for facts in all_facts
+        ]
+        bounds = [facts.lower_bound for facts in all_facts]
+        return Facts(
+            joint=self._added_curvature(joint, sets),
+            blockwise=self._added_curvature(blockwise, sets),
+            concave=all(facts.concave for facts in all_facts),
+            block_concave=all(facts.concave or facts.block_concave for facts in all_facts),
+            convex=all(facts.convex for facts in all_facts),
+            lower_bound=_added_bounds(bounds),
+            differentiable=self.differentiable,
+        )
+
+    def rounding(self, xs: Blocks) -> tuple[Array, Blocks] | None:
+        """The sum of the bounds of the parts, and the roundings of the additions."""
+        bounds = [part.rounding(xs) for part in self.parts]
+        if any(bound is None for bound in bounds):
+            return None
+        answers = [part.value_and_gradient(xs) for part in self.parts]
+        adding = 1.001 * gamma(len(self.parts))
+        value = reduce(
+            add,
+            (b[0] + adding * abs(v) for b, (v, _) in zip(bounds, answers, strict=True) if b),
+        )
+        entries = _added(
+            [
+                tuple(e + adding * abs(g) for e, g in zip(b[1], gradient, strict=True))
+                for b, (_, gradient) in zip(bounds, answers, strict=True)
+                if b
+            ]
+        )
+        return 1.001 * value, tuple(1.001 * e for e in entries)
+
+    @property
+    def terms(self) -> int | None:
+        lengths = {part.terms for part in self.parts if part.terms is not None}
+        return lengths.pop() if len(lengths) == 1 else None
+
+    def batch_gradient(self, xs: Blocks, index: Array) -> Blocks:
+        if self.terms is None:
+            lengths = sorted({part.terms for part in self.parts if part.terms is not None})
+            raise CapabilityError(
+                f"the parts of this Sum are finite sums of {lengths} terms; MiniBatch needs exactly one length: "
+                "use Exact()"
+            )
+        return _added(
+            [
+                part.gradient(xs) if part.terms is None else part.batch_gradient(xs, index)
+                for part in self.parts
+            ]
+        )
+
+    def _added_curvature(
+        self, parts: Sequence[Curvature | None], sets: Sequence[Set]
+    ) -> Curvature | None:
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        curved = [part for part in known if any(part.constants)] or known
+        p = min(part.p for part in curved)
+        totals = []
+        for i, (own_set, shape) in enumerate(zip(sets, self.shapes, strict=True)):
+            total = math.fsum(
+                part.constants[i]
+                if part.p == p or part.constants[i] == 0.0
+                else part.constants[i]
+                * _bounds.power(_bounds.largest_distance(own_set, p, shape), part.p - p)
+                for part in curved
+            )
+            totals.append(total * (1.0 + 16.0 * UNIT_ROUNDOFF) if len(curved) > 1 else total)
+        return Curvature(tuple(totals), p) if all(map(math.isfinite, totals)) else None
+
+
+class _SumSweep(Sweep):
+    def __init__(self, smooth: Sum, xs: Blocks) -> None:
+        super().__init__(smooth, xs)
+        self._sweeps = [part.sweep(xs) for part in smooth.parts]
+
+    def partial(self, i: int) -> Array:
+        return reduce(add, (sweep.partial(i) for sweep in self._sweeps))
+
+    def update(self, i: int, x: Array) -> None:
+        super().update(i, x)
+        for sweep in self._sweeps:
+            sweep.update(i, x)
+
+
+def _added(gradients: Sequence[Blocks]) -> Blocks:
+    return tuple(reduce(add, parts) for parts in zip(*gradients, strict=True))
+
+
+def _added_bounds(bounds: Sequence[float | None]) -> float | None:
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds):
+        return None
+    total = math.fsum(known)  # rounded once
+    return total if len(known) == 1 or total == 0.0 else math.nextafter(total, -math.inf)
