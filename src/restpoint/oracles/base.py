@@ -1,0 +1,97 @@
+"""The two convex subproblems of a block, answered by a point and a lower bound."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from restpoint.array import Array, Parametric, expand, inner, namespace, power_sum
+from restpoint.errors import CapabilityError
+from restpoint.penalties import Penalty
+from restpoint.sets import Set
+
+
+class Answer(NamedTuple):
+    """A feasible point, its objective value, and a lower bound on the minimum (the value, if exact)."""
+
+    point: Array
+    value: Array
+    lower: Array
+
+
+class Condition(NamedTuple):
+    """Something that a rule needs of a pair, in words and as a test."""
+
+    words: str
+    holds: Callable[[Set, Penalty], bool]
+
+
+@dataclass(frozen=True)
+class Oracle(Parametric, ABC):
+    """How one (set, penalty) pair answers two convex subproblems.
+
+        linear(g)              minimise g'y + h(y)                                       over y in S
+        prox(g, z, weight, p)  minimise g'(y - z) + (weight/2) ||y - z||_p^p + h(y)      over y in S
+
+    A weaker oracle has a lower ``lower``: certificates become weaker, never false (theory A2).
+    """
+
+    set: Set
+    penalty: Penalty
+
+    conditions: ClassVar[tuple[Condition, ...]] = ()
+
+    @property
+    def kind(self) -> str:
+        """What the lower bound of ``linear`` rests on; certificates repeat it."""
+        return "exact oracle"
+
+    @classmethod
+    def missing(cls, set: Set, penalty: Penalty) -> tuple[str, ...]:
+        """The conditions of this rule that the pair does not meet, in words."""
+        return tuple(need.words for need in cls.conditions if not need.holds(set, penalty))
+
+    @classmethod
+    def fits(cls, set: Set, penalty: Penalty) -> bool:
+        """Whether this rule answers for the pair; decided from types and facts, before any data."""
+        return not cls.missing(set, penalty)
+
+    @abstractmethod
+    def linear(self, g: Array) -> Answer:
+        """Minimise g'y + h(y) over S."""
+
+    def prox(self, g: Array, z: Array, weight: Array, p: float = 2.0) -> Answer:
+        """Minimise g'(y - z) + (weight/2) ||y - z||_p^p + h(y) over S."""
+        del g, z, weight
+        raise CapabilityError(f"{self.name} has no prox for p = {p}; use ConditionalGradient")
+
+    def can_prox(self, p: float) -> bool:
+        """Whether ``prox`` answers for this p."""
+        del p
+        return False
+
+    @property
+    def name(self) -> str:
+        """Set x penalty, for messages."""
+        return f"{type(self.set).__name__} x {type(self.penalty).__name__}"
+
+    def magnitude(self, g: Array, point: Array) -> Array:
+        """The size of the numbers that ``linear(g)`` adds up: what its rounding error is relative to.
+
+        Twice max over S of |g|'|y| covers a wrong choice between two candidates that rounding cannot tell apart.
+        """
+        xp = namespace(g)
+        return 2.0 * self.set.absolute_support(xp.abs(g)) + self.penalty.magnitude(point)
+
+    def linear_value(self, g: Array, y: Array) -> Array:
+        """g'y + h(y)."""
+        return inner(g, y, self.set.event_ndim) + self.penalty.value(y)
+
+    def prox_value(self, g: Array, z: Array, weight: Array, p: float, y: Array) -> Array:
+        """g'(y - z) + (weight/2) ||y - z||_p^p + h(y)."""
+        d, ndim = y - z, self.set.event_ndim
+        if p == 2.0:  # one reduction instead of two: this line is in every proximal step
+            return inner(g + expand(0.5 * weight, ndim) * d, d, ndim) + self.penalty.value(y)
+        return inner(g, d, ndim) + 0.5 * weight * power_sum(d, p, ndim) + self.penalty.value(y)

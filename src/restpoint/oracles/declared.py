@@ -1,0 +1,236 @@
+"""What a researcher brings: an oracle written as plain functions, taken at its word but checked at the door.
+
+``restpoint.testing.check_oracle`` tries to refute the declarations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from restpoint.array import Array, inner, namespace, norm, power_sum
+from restpoint.errors import CapabilityError, DataError
+from restpoint.oracles._user_code import UserFunction
+from restpoint.oracles.base import Answer, Oracle
+from restpoint.oracles.multiplier import curvature_scale, power_gradient
+from restpoint.penalties import Penalty, Zero
+from restpoint.sets import Set
+
+
+@dataclass(frozen=True)
+class DeclaredSet(Set):
+    """A compact convex set known by its linear oracle and its diameter alone.
+
+    Bounds that the set's own functions would give are made from one point y0 = linear(0) and the diameter:
+    S lies in the ball of that radius around y0.
+    """
+
+    linear: UserFunction
+    diameter_of: float | Callable[[float], float]
+    plain: bool = True  # whether h = 0, so that ``linear`` is the linear oracle of the set itself
+    violation_of: UserFunction | None = None
+    lower_bound_of: UserFunction | None = None
+    sample_of: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] | None = None
+    project_of: UserFunction | None = None
+    event_ndim: int = 1
+
+    @property
+    def declares_violation(self) -> bool:
+        """Whether feasibility can be checked at all."""
+        return self.violation_of is not None or self.project_of is not None
+
+    def support(self, g: Array) -> Array:
+        """max g'y by the linear oracle, or its bound; g'y0 + diam ||g|| if the oracle holds a penalty too."""
+        if not self.plain:
+            reach = self._diameter(2.0) * norm(g, self.event_ndim)
+            return inner(g, self._anchor(g), self.event_ndim) + reach
+        if self.lower_bound_of is not None:
+            return -self.lower_bound_of.numbers(-g)
+        return inner(g, self.linear.events(-g), self.event_ndim)
+
+    def extreme(self, g: Array) -> Array:
+        if not self.plain:
+            raise CapabilityError(
+                "this declared oracle minimises g'y + h(y), so the set alone has no linear oracle"
+            )
+        return self.linear.events(g)
+
+    def absolute_support(self, a: Array) -> Array:
+        return norm(a, self.event_ndim) * self._size(self._anchor(a))
+
+    def project(self, x: Array) -> Array:
+        if self.project_of is None:
+            raise CapabilityError(
+                "this declared set has no projection; give declared(..., project=...)"
+            )
+        return self.project_of.events(x)
+
+    def diameter(self, p: float, shape: tuple[int, ...]) -> Array:
+        del shape
+        return self._diameter(p)
+
+    def reach(self, z: Array, p: float) -> Array:
+        return self._diameter(p) + 0.0 * power_sum(z, 2.0, self.event_ndim)
+
+    def norm_bound(self, shape: tuple[int, ...]) -> Array:
+        return self._size(self._anchor(np.zeros(shape)))
+
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """The user's sampler; without one, the oracle's answer to a random direction."""
+        if self.sample_of is None:
+            return np.asarray(self.linear.events(rng.standard_normal(shape)))
+        return np.asarray(self.sample_of(rng, shape), dtype=np.float64)
+
+    def violation(self, x: Array) -> Array:
+        """0 where nothing was declared: see ``declares_violation``."""
+        if self.violation_of is not None:
+            return self.violation_of.numbers(x)
+        if self.project_of is not None:
+            return super().violation(x)
+        return 0.0 * power_sum(x, 2.0, self.event_ndim)
+
+    def _diameter(self, p: float) -> float:
+        value = self.diameter_of(p) if callable(self.diameter_of) else self.diameter_of
+        return float(value)
+
+    def _anchor(self, like: Array) -> Array:
+        return self.linear.events(namespace(like).zeros_like(like))
+
+    def _size(self, anchor: Array) -> Array:
+        """max ||y||_2 over S, at most ||y0||_2 + diam_2."""
+        return norm(anchor, self.event_ndim) + self._diameter(2.0)
+
+
+@dataclass(frozen=True)
+class DeclaredPenalty(Penalty):
+    """A convex h known by its values alone."""
+
+    lower_bound: ClassVar[float] = -math.inf  # unknown
+
+    value_of: UserFunction
+    event_ndim: int = 1
+
+    def value(self, x: Array) -> Array:
+        return self.value_of.numbers(x)
+
+    def prox(self, v: Array, step: Array) -> Array:
+        raise CapabilityError(
+            "this declared penalty has no prox of its own; the block's oracle may have one"
+        )
+
+    def magnitude(self, x: Array) -> Array:
+        value = self.value(x)
+        return namespace(value).abs(value)
+
+
+@dataclass(frozen=True)
+class DeclaredOracle(Oracle):
+    """The user's functions as the oracle of a block; built by ``declared``."""
+
+    linear_of: UserFunction
+    prox_of: UserFunction | None = None
+    lower_bound_of: UserFunction | None = None
+
+    @property
+    def kind(self) -> str:
+        return "declared oracle" if self.lower_bound_of is None else "dual bound"
+
+    def linear(self, g: Array) -> Answer:
+        point = self.linear_of.events(g)
+        value = self.linear_value(g, point)
+        return Answer(point, value, self._bounded(value, g))
+
+    def prox(self, g: Array, z: Array, weight: Array, p: float = 2.0) -> Answer:
+        if self.prox_of is None:
+            return super().prox(g, z, weight, p)
+        point = self.prox_of.events(g, z, numbers=(weight,), options=(p,))
+        value = self.prox_value(g, z, weight, p, point)
+        if self.lower_bound_of is None:
+            return Answer(point, value, value)
+        # Fenchel for the power term: (w/2)|d|^p >= v'd - (w/2)(p-1)|step|^p, v its gradient at the step.
+        step, ndim = point - z, self.set.event_ndim
+        slope = g + power_gradient(curvature_scale(weight, p, ndim), step, p)
+        conjugate = 0.5 * (p - 1.0) * weight * power_sum(step, p, ndim)
+        lower = self.lower_bound_of.numbers(slope) - inner(slope, z, ndim) - conjugate
+        return Answer(point, value, namespace(value).minimum(value, lower))
+
+    def can_prox(self, p: float) -> bool:
+        return self.prox_of is not None and p > 1.0
+
+    def _bounded(self, value: Array, g: Array) -> Array:
+        if self.lower_bound_of is None:
+            return value
+        return namespace(value).minimum(value, self.lower_bound_of.numbers(g))
+
+
+def declared(  # noqa: PLR0913 (one keyword for each thing that may be declared)
+    linear: Callable[..., Array],
+    *,
+    prox: Callable[..., Array] | None = None,
+    diameter: float | Callable[[float], float],
+    violation: Callable[[Array], Any] | None = None,
+    lower_bound: Callable[[Array], Any] | None = None,
+    value: Callable[[Array], Any] | None = None,
+    sample: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] | None = None,
+    project: Callable[[Array], Array] | None = None,
+    batched: bool = False,
+    event_ndim: int = 1,
+) -> DeclaredOracle:
+    r"""The oracle of a set and a penalty that you bring as functions.
+
+    Parameters
+    ----------
+    linear
+        ``linear(g) -> y`` minimises g'y + h(y) over S.
+    prox
+        ``prox(g, z, weight, p) -> y`` minimises g'(y - z) + (weight/2) ||y - z||_p^p + h(y) over S.
+    diameter
+        diam_p(S) or an upper bound: a number that holds for every p you use, or a function of p.
+    violation
+        ``violation(x)``: how far x is from S. Without it feasibility is not checked, and certificates say so.
+    lower_bound
+        ``lower_bound(g)``: a number that is at most min over S of g'y + h(y). Certificates then rest on it;
+        without it they rest on your word that ``linear`` is exact.
+    value
+        ``value(x)`` = h(x), convex; 0 if not given.
+    sample
+        ``sample(rng, shape)``: a random start; by default the oracle's answer to a random direction.
+    project
+        The Euclidean projection onto S.
+    batched
+        Whether your functions accept leading axes; otherwise they are called once per start.
+    event_ndim
+        How many axes one block has.
+
+    Arrays arrive read-only; what your code raises, and answers of a wrong shape or type, become
+    ``EvaluationError``. Refute your own declarations with ``restpoint.testing.check_oracle``.
+
+    >>> import numpy as np
+    >>> corner = declared(lambda g: -np.sign(g), diameter=lambda p: 2.0 * 3 ** (1 / p))
+    >>> corner.linear(np.array([1.0, -2.0, 3.0])).point, corner.kind
+    (array([-1.,  1., -1.]), 'declared oracle')
+    """
+
+    def user(name: str, function: Callable[..., Any] | None) -> UserFunction | None:
+        return None if function is None else UserFunction(name, function, event_ndim, batched)
+
+    if not callable(diameter) and not 0.0 <= diameter < math.inf:
+        raise DataError(f"diameter must be a finite number >= 0 or a function of p, got {diameter}")
+    oracle = UserFunction("linear", linear, event_ndim, batched)
+    bound, values = user("lower_bound", lower_bound), user("value", value)
+    region = DeclaredSet(
+        oracle,
+        diameter,
+        plain=value is None,
+        violation_of=user("violation", violation),
+        lower_bound_of=bound,
+        sample_of=sample,
+        project_of=user("project", project),
+        event_ndim=event_ndim,
+    )
+    penalty = Zero(event_ndim) if values is None else DeclaredPenalty(values, event_ndim)
+    return DeclaredOracle(region, penalty, oracle, user("prox", prox), bound)
