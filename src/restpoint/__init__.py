@@ -1,0 +1,93 @@
+"""restpoint finds points of rest of structured nonconvex problems, and proves that they are.
+
+minimise  f(x_1, ..., x_d) + h_1(x_1) + ... + h_d(x_d)   subject to  x_i in S_i
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from restpoint import bounds, certificates, errors, methods, oracles, paper, penalties, sets, smooth
+from restpoint.certificates import Certificate, certify
+from restpoint.methods import (
+    ConditionalGradient,
+    Exact,
+    FullStep,
+    GaussSeidel,
+    Jacobi,
+    Majorant,
+    MaxImprovement,
+    MiniBatch,
+    ProximalGradient,
+    RandomOrder,
+    Smoothed,
+    WithoutGuarantee,
+)
+from restpoint.omega import omega, omega_inverse
+from restpoint.problem import Block, Problem
+from restpoint.run import (
+    Explanation,
+    Progress,
+    Relative,
+    Result,
+    Status,
+    Stop,
+    View,
+    explain,
+    iterate,
+    solve,
+)
+
+if TYPE_CHECKING:
+    from restpoint import testing
+
+__all__ = [
+    "Block",
+    "Certificate",
+    "ConditionalGradient",
+    "Exact",
+    "Explanation",
+    "FullStep",
+    "GaussSeidel",
+    "Jacobi",
+    "Majorant",
+    "MaxImprovement",
+    "MiniBatch",
+    "Problem",
+    "Progress",
+    "ProximalGradient",
+    "RandomOrder",
+    "Relative",
+    "Result",
+    "Smoothed",
+    "Status",
+    "Stop",
+    "View",
+    "WithoutGuarantee",
+    "bounds",
+    "certificates",
+    "certify",
+    "errors",
+    "explain",
+    "iterate",
+    "methods",
+    "omega",
+    "omega_inverse",
+    "oracles",
+    "paper",
+    "penalties",
+    "sets",
+    "smooth",
+    "solve",
+    "testing",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "testing":  # users' test suites want it, solving does not
+        import importlib
+
+        return importlib.import_module("restpoint.testing")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("restpoint")
+    raise AttributeError(f"module 'restpoint' has no attribute {name!r}")

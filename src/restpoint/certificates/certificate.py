@@ -1,0 +1,204 @@
+"""The certificate: an upper bound on how far a point is from stationary.
+
+Nothing here knows any method: a certificate takes a problem and a point, evaluates f afresh in float64, and
+bounds what its own rounding may have hidden (theory A2, A12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from restpoint.array import (
+    UNIT_ROUNDOFF,
+    Array,
+    event_max,
+    expand,
+    gamma,
+    inner,
+    namespace,
+    to_host,
+)
+from restpoint.errors import DataError, described
+from restpoint.oracles import Answer
+from restpoint.problem import Block, Blocks, Problem, relative_violation
+
+# Second-order rounding terms that the first-order bound leaves out (theory A12).
+SAFETY = 1.001
+# A user's function has no proved rounding error; this many units of the largest entry are assumed.
+ASSUMED_UNITS = 64.0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about a point ``xs``; NumPy arrays of the batch shape, float64.
+
+    per_block   upper bounds on Gap_i = max over y in S_i of grad_i f'(x_i - y) + h_i(x_i) - h_i(y); the last axis
+                counts blocks; ``floor`` is included
+    floor       how much of that is allowance for rounding
+    floor_kind  "proved" (error analysis) or "estimated" (a user's function)
+    violation   the largest distance of a block from its set; ``relative_violation`` in units of the set's size
+    kind        the weakest word among the blocks: "exact oracle", "dual bound", "declared oracle"
+    confidence  1.0, except for certificates from samples
+    value       Phi(xs)
+    feasibility_checked  False if some block's set (a user's) cannot tell its violation, which then counts as 0
+    """
+
+    per_block: np.ndarray
+    floor: np.ndarray
+    floor_kind: str
+    violation: np.ndarray
+    relative_violation: np.ndarray
+    kind: str
+    value: np.ndarray
+    confidence: float = 1.0
+    feasibility_checked: bool = True
+
+    @property
+    def max(self) -> np.ndarray:
+        """The largest block gap: the paper's block notion, eq. (formu:epsilon-KKT-block)."""
+        return np.asarray(np.max(self.per_block, axis=-1))
+
+    @property
+    def sum(self) -> np.ndarray:
+        """The sum of the block gaps: joint stationarity, Definition 1.2 (theory E25)."""
+        return np.asarray(np.sum(self.per_block, axis=-1))
+
+    def holds(
+        self, eps: float | np.ndarray, *, measure: str = "max", feasibility: float = 1e-12
+    ) -> np.ndarray:
+        """Whether the point is proved eps-stationary and feasible, per start. NaN never holds."""
+        if measure not in ("max", "sum"):
+            raise DataError(f'measure must be "max" or "sum", got {measure!r}')
+        gap = self.max if measure == "max" else self.sum
+        return np.asarray((gap <= eps) & (self.relative_violation <= feasibility))
+
+    def reshape(self, batch_shape: tuple[int, ...]) -> Certificate:
+        """The same certificate with its batch axes spread over ``batch_shape``."""
+        wide = (*batch_shape, self.per_block.shape[-1])
+        return replace(
+            self,
+            per_block=self.per_block.reshape(wide),
+            floor=self.floor.reshape(wide),
+            violation=self.violation.reshape(batch_shape),
+            relative_violation=self.relative_violation.reshape(batch_shape),
+            value=self.value.reshape(batch_shape),
+        )
+
+    def at(self, index: tuple[int, ...]) -> Certificate:
+        """The certificate of one start."""
+        per_start = ("per_block", "floor", "violation", "relative_violation", "value")
+        picked: dict[str, Any] = {
+            name: np.asarray(getattr(self, name)[index]) for name in per_start
+        }
+        return replace(self, **picked)
+
+    def __str__(self) -> str:
+        lines = [
+            f"gap <= {_brief(self.max)} (largest block), <= {_brief(self.sum)} (sum of blocks)"
+        ]
+        lines.append(
+            f"by {self.kind}; rounding allowance {_brief(np.max(self.floor, axis=-1))} "
+            f"({self.floor_kind}), included; violation "
+            + (_brief(self.violation) if self.feasibility_checked else "not checked")
+        )
+        return "\n".join(lines)
+
+
+def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
+    r"""Prove how far ``xs`` is from stationary.
+
+    Gap_i(x) = grad_i f(x)'x_i + h_i(x_i) - min over y in S_i of [grad_i f(x)'y + h_i(y)]; x is eps-stationary
+    iff the gaps are <= eps (paper, Definition 1.2 with theory E1; blocks: E25). The minimum is replaced by the
+    oracle's lower bound, so a weaker oracle gives a weaker certificate, never a false one (A2). Everything is
+    evaluated here, in float64, at this very point, and the rounding errors of that evaluation are bounded and
+    added (A12):
+
+        1.001 [gamma_k (|g|'|x| + |h(x)| + size of the oracle's sums) + e'|x| + max over S of e'|y|],
+
+    where e bounds the rounding error of each gradient entry. One gradient and one oracle call per block.
+
+    >>> import numpy as np, restpoint as rp
+    >>> problem = rp.Problem(rp.smooth.Quadratic(np.diag([1.0, -2.0])), rp.Block(rp.sets.L2Ball()))
+    >>> bool(rp.certify(problem, np.array([0.0, 1.0])).max < 1e-14)
+    True
+    """
+    if not isinstance(problem, Problem):
+        raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
+    problem, xs, batch = problem.aligned(xs)
+    xs = tuple(namespace(x).astype(x, namespace(x).float64) for x in xs)
+    problem = problem.converted(xs[0])
+    value, gradients = problem.smooth.value_and_gradient(xs)
+    proved = problem.smooth.rounding(xs)
+    errors = proved[1] if proved is not None else _assumed_errors(problem, gradients)
+
+    gaps, floors, violations, relative = [], [], [], []
+    sizes = problem.scale()
+    for block, x, g, error, size in zip(problem.blocks, xs, gradients, errors, sizes, strict=True):
+        penalty = block.penalty.value(x)
+        answer = block.oracle.linear(g)
+        gap = inner(g, x, block.set.event_ndim) + penalty - answer.lower
+        floor = _floor(block, x, g, error, answer)
+        violation = to_host(block.set.violation(x))
+        value = value + penalty
+        # A gap below zero is rounding (or an infeasible point, which ``violation`` shows).
+        gaps.append(np.maximum(to_host(gap), 0.0) + to_host(floor))
+        floors.append(to_host(floor))
+        violations.append(violation)
+        relative.append(relative_violation(violation, size))
+    certificate = Certificate(
+        per_block=_stack(gaps),
+        floor=_stack(floors),
+        floor_kind="proved" if proved is not None else "estimated",
+        violation=np.max(_stack(violations), axis=-1),
+        relative_violation=np.max(_stack(relative), axis=-1),
+        kind=_weakest(block.oracle.kind for block in problem.blocks),
+        value=to_host(value),
+        feasibility_checked=all(s.declares_violation for s in problem.sets),
+    )
+    return certificate.reshape(batch)
+
+
+def _floor(block: Block, x: Array, g: Array, error: Array, answer: Answer) -> Array:
+    """How far rounding can have pushed the computed gap below the true one."""
+    xp, ndim = namespace(x), block.set.event_ndim
+    size_x, size_g = xp.abs(x), xp.abs(g)
+    terms = (
+        inner(size_g, size_x, ndim)
+        + block.penalty.magnitude(x)
+        + block.oracle.magnitude(g, answer.point)
+    )
+    depth = 8 + int(np.prod(x.shape[x.ndim - ndim :]))
+    gradient = inner(error, size_x, ndim) + block.set.absolute_support(error)
+    return SAFETY * (gamma(depth) * terms + gradient)
+
+
+def _assumed_errors(problem: Problem, gradients: Blocks) -> Blocks:
+    """The rounding error assumed for every entry of gradients that somebody else computed."""
+    errors = []
+    for g, s in zip(gradients, problem.sets, strict=True):
+        largest = event_max(namespace(g).abs(g), s.event_ndim)
+        unit = ASSUMED_UNITS * UNIT_ROUNDOFF * expand(largest, s.event_ndim)
+        errors.append(unit + 0 * g)
+    return tuple(errors)
+
+
+def _weakest(kinds: Iterable[str]) -> str:
+    """The kind of a certificate is that of its weakest block."""
+    strength = ("exact oracle", "dual bound", "fresh sample", "declared oracle")
+    return max(kinds, key=strength.index)
+
+
+def _stack(parts: list[np.ndarray]) -> np.ndarray:
+    return np.stack(np.broadcast_arrays(*parts), axis=-1).astype(np.float64)
+
+
+def _brief(values: np.ndarray) -> str:
+    """One number, or the range of many."""
+    values = np.asarray(values)
+    if values.size == 1:
+        return f"{float(values.reshape(())):.3g}"
+    return f"{float(np.min(values)):.3g} .. {float(np.max(values)):.3g}"

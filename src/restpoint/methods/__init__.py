@@ -1,0 +1,32 @@
+"""Methods: four independent choices (step, order, smoothness, gradient) and the wrappers around them."""
+
+from restpoint.methods.base import BlockMethod, Key, Look, Method, State, Work
+from restpoint.methods.gradients import Exact, Gradient, MiniBatch, Smoothed
+from restpoint.methods.orders import GaussSeidel, Jacobi, MaxImprovement, Order, RandomOrder
+from restpoint.methods.smoothness import FullStep, Majorant, Smoothness
+from restpoint.methods.steps import ConditionalGradient, ProximalGradient
+from restpoint.methods.wrappers import WithoutGuarantee
+
+__all__ = [
+    "BlockMethod",
+    "ConditionalGradient",
+    "Exact",
+    "FullStep",
+    "GaussSeidel",
+    "Gradient",
+    "Jacobi",
+    "Key",
+    "Look",
+    "Majorant",
+    "MaxImprovement",
+    "Method",
+    "MiniBatch",
+    "Order",
+    "ProximalGradient",
+    "RandomOrder",
+    "Smoothed",
+    "Smoothness",
+    "State",
+    "WithoutGuarantee",
+    "Work",
+]

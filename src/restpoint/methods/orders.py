@@ -1,0 +1,165 @@
+"""In which order blocks move."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from restpoint.array import Array, generator, namespace, where
+from restpoint.errors import CapabilityError, DataError
+from restpoint.methods.state import State, Work, see, seen_in
+from restpoint.problem import Blocks, Problem
+from restpoint.smooth import Curvature
+
+if TYPE_CHECKING:
+    from restpoint.methods.base import BlockMethod
+
+Advance = tuple[Blocks, Array, Work]
+
+
+class Order(ABC):
+    """Which blocks an iteration moves, and from which gradients."""
+
+    moves_together: ClassVar[bool] = False  # several blocks move from one gradient: joint constants
+    takes_samples: ClassVar[bool] = True  # every move is by the gradient of the last look
+    examples: ClassVar[str] = "Jacobi(), GaussSeidel(), MaxImprovement() or RandomOrder()"
+
+    def check(self, problem: Problem, curvature: Curvature) -> None:  # noqa: B027 - most have nothing to refuse
+        """Refuse what theory forbids."""
+
+    @abstractmethod
+    def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
+        """The next blocks, the decrease promised, and the work beyond the closing look."""
+
+
+@dataclass(frozen=True)
+class Jacobi(Order):
+    """All blocks at once, from the same gradient. Needs the joint constant (theory E26, E27)."""
+
+    moves_together: ClassVar[bool] = True
+
+    def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
+        moved, promised = _all_moves(method, problem, state)
+        total = promised[0]
+        for decrease in promised[1:]:
+            total = total + decrease
+        return moved, total, Work(0.0, _prox_calls(method, len(moved)), 0.0)
+
+
+@dataclass(frozen=True)
+class MaxImprovement(Order):
+    """Only the best block (the paper's MBI); blockwise constants suffice.
+
+    ``rule="gap"`` takes the block with the largest gap (Algorithm 5), ``"decrease"`` the one whose step guarantees
+    the largest decrease (Algorithm 6; for Algorithm 5 theory E29): same worst case, never a smaller promise.
+    """
+
+    rule: str = "decrease"
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("gap", "decrease"):
+            raise DataError(f'rule must be "gap" or "decrease", got {self.rule!r}')
+
+    def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
+        moved, promised = _all_moves(method, problem, state)
+        scores = state.look.gaps if self.rule == "gap" else promised
+        xs, promise = _only_best(scores, moved, promised, state.xs)
+        return xs, promise, Work(0.0, _prox_calls(method, len(moved)), 0.0)
+
+
+@dataclass(frozen=True)
+class GaussSeidel(Order):
+    """One block after the other, each from the gradient at the newest point; blockwise constants suffice.
+
+    ``first="largest-gap"`` opens every sweep with the block whose gap is largest, which makes the sweep at least
+    as good as a step of MaxImprovement (theory A13). ``"cyclic"`` does not, and without curvature it may cycle
+    forever from d = 3 blocks on (theory E30): then it is refused.
+    """
+
+    takes_samples: ClassVar[bool] = False
+
+    first: str = "largest-gap"
+
+    def __post_init__(self) -> None:
+        if self.first not in ("largest-gap", "cyclic"):
+            raise DataError(f'first must be "largest-gap" or "cyclic", got {self.first!r}')
+
+    def check(self, problem: Problem, curvature: Curvature) -> None:
+        if self.first == "cyclic" and len(problem.blocks) > 2 and 0.0 in curvature.constants:
+            raise CapabilityError(
+                "cyclic Gauss-Seidel with constant 0 has no guarantee for 3 or more blocks: it can cycle "
+                'forever (theory E30); use GaussSeidel(first="largest-gap"), or a positive Majorant constant'
+            )
+
+    def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
+        d, p = len(state.xs), state.curvature.p
+        xs, work = state.xs, Work()
+        promise = 0.0
+        if self.first == "largest-gap":
+            moved, promised = _all_moves(method, problem, state)
+            xs, promise = _only_best(state.look.gaps, moved, promised, xs)
+            work = work.plus(oracle_calls=_prox_calls(method, d))
+        sweep = problem.smooth.sweep(xs)
+        for i, block in enumerate(problem.blocks):
+            if i == 0 and self.first == "cyclic":
+                seen = seen_in(state.look, 0)  # nothing has moved yet
+            else:
+                seen = see(block, xs[i], sweep.partial(i), block.penalty.value(xs[i]))
+                work = work.plus(gradients=1.0 / d, oracle_calls=1.0)
+            x, decrease = method.move(block, xs[i], seen, state.curvature.constants[i], p)
+            work = work.plus(oracle_calls=_prox_calls(method, 1))
+            sweep.update(i, x)
+            xs = (*xs[:i], x, *xs[i + 1 :])
+            promise = promise + decrease
+        return xs, promise, work
+
+
+@dataclass(frozen=True)
+class RandomOrder(Order):
+    """One block an iteration, drawn uniformly, the same for all starts."""
+
+    def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
+        d = len(state.xs)
+        i = int(generator(state.key.seed, "order", 0, state.key.iteration).integers(d))
+        x, promise = method.move(
+            problem.blocks[i],
+            state.xs[i],
+            seen_in(state.look, i),
+            state.curvature.constants[i],
+            state.curvature.p,
+        )
+        xs = (*state.xs[:i], x, *state.xs[i + 1 :])
+        return xs, promise, Work(0.0, _prox_calls(method, 1), 0.0)
+
+
+def _all_moves(
+    method: BlockMethod, problem: Problem, state: State
+) -> tuple[Blocks, tuple[Array, ...]]:
+    """Where each block would go by itself, and what that promises."""
+    curvature, moved, promised = state.curvature, [], []
+    for i, block in enumerate(problem.blocks):
+        seen = seen_in(state.look, i)
+        x, decrease = method.move(block, state.xs[i], seen, curvature.constants[i], curvature.p)
+        moved.append(x)
+        promised.append(decrease)
+    return tuple(moved), tuple(promised)
+
+
+def _only_best(
+    scores: tuple[Array, ...], moved: Blocks, promised: tuple[Array, ...], xs: Blocks
+) -> tuple[Blocks, Array]:
+    """Move, per start, only the block whose score is largest (the first of equals)."""
+    xp = namespace(*scores)
+    best = xp.argmax(xp.stack(scores, axis=-1), axis=-1)
+    chosen = [best == i for i in range(len(xs))]
+    new = tuple(where(c, m, x) for c, m, x in zip(chosen, moved, xs, strict=True))
+    promise = xp.zeros_like(promised[0])
+    for c, decrease in zip(chosen, promised, strict=True):
+        promise = xp.where(c, decrease, promise)
+    return new, promise
+
+
+def _prox_calls(method: BlockMethod, blocks: int) -> float:
+    """Prox answers cost a call of their own; conditional gradient reuses the look's."""
+    return float(blocks) if method.calls_prox else 0.0

@@ -1,0 +1,23 @@
+"""The one loop and what surrounds it."""
+
+from restpoint.run.explain import Explanation, explain
+from restpoint.run.observers import Observer, Progress, Trace, View
+from restpoint.run.result import Result
+from restpoint.run.solve import iterate, solve
+from restpoint.run.status import Status
+from restpoint.run.stop import Relative, Stop
+
+__all__ = [
+    "Explanation",
+    "Observer",
+    "Progress",
+    "Relative",
+    "Result",
+    "Status",
+    "Stop",
+    "Trace",
+    "View",
+    "explain",
+    "iterate",
+    "solve",
+]

@@ -1,0 +1,57 @@
+"""Which method to use when the user names none: a pure function of facts."""
+
+from __future__ import annotations
+
+from restpoint.errors import CapabilityError, described
+from restpoint.methods import (
+    BlockMethod,
+    ConditionalGradient,
+    FullStep,
+    GaussSeidel,
+    Majorant,
+    Method,
+    ProximalGradient,
+)
+from restpoint.problem import Problem
+
+
+def settle(problem: Problem, method: Method | None) -> tuple[Method, str]:
+    """The method that was named, or else chosen, and why; refused if theory does not cover it."""
+    reason = "it was named"
+    if method is None:
+        method, reason = choose(problem)
+    if not isinstance(method, Method):
+        raise CapabilityError(
+            f"method must be a restpoint method such as ConditionalGradient(), got {described(method)}"
+        )
+    method.check(problem)
+    return method, reason
+
+
+def choose(problem: Problem) -> tuple[BlockMethod, str]:
+    """The default method and the reason, from the facts that f declares and the oracles that blocks have."""
+    facts = problem.facts()
+    if facts.concave and len(problem.blocks) == 1:
+        return ConditionalGradient(smoothness=FullStep()), (
+            "f is concave: full steps, O(1/eps), no constants (Corollary 3.2)"
+        )
+    if facts.concave or facts.block_concave:
+        return ConditionalGradient(GaussSeidel("largest-gap"), FullStep()), (
+            "f is concave in each block: full steps block by block, largest gap first, "
+            "O(1/eps), no constants (theory A13)"
+        )
+    known = facts.blockwise or facts.joint  # in force where one block moves at a time
+    if known is None:
+        raise CapabilityError(
+            "no method fits: f declares neither curvature constants nor concavity. Give constant= (or "
+            "concave=True) where f is defined, or name a method such as "
+            "ProximalGradient(smoothness=Majorant(constant))"
+        )
+    if all(block.oracle.can_prox(known.p) for block in problem.blocks):
+        return ProximalGradient(GaussSeidel("largest-gap"), Majorant()), (
+            f"f declares constants for p = {known.p:g} and every block has a prox: Algorithm "
+            f"{2 if len(problem.blocks) == 1 else 6} (Theorem {3.3 if len(problem.blocks) == 1 else 5.3})"
+        )
+    return ConditionalGradient(GaussSeidel("largest-gap"), Majorant()), (
+        f"f declares constants for p = {known.p:g}; some block has no prox for it, so conditional gradient"
+    )

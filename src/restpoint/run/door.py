@@ -1,0 +1,126 @@
+"""The door: what the user gave becomes one flat batch of starts, or an error that says what to do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restpoint.array import Array, convert, generator, namespace, to_host
+from restpoint.errors import DataError, ShapeError, described
+from restpoint.problem import Blocks, Problem, relative_violation
+
+FEASIBILITY = {"float64": 1e-12, "float32": 1e-6}
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """A problem and its starting points with exactly one batch axis, and the way back."""
+
+    problem: Problem  # flat: parameters carry one batch axis or none
+    stated: Problem  # the same, nothing rounded to the dtype of the run: what certificates speak of
+    xs: Blocks
+    batch_shape: tuple[int, ...]  # of the user: (*problem.batch_shape, starts)
+    starts: np.ndarray  # the number of each start within its problem: names its random draws
+    feasibility: float
+
+
+def enter(
+    problem: Problem, starts: int | None, x0: Any, rng: int, feasibility: float | None
+) -> Entrance:
+    """Check, draw what is missing, flatten the batch."""
+    if not isinstance(problem, Problem):
+        raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or not 0 <= rng < 2**63:
+        raise DataError(
+            f"rng must be a whole number from 0 to 2**63 - 1, the seed that names all draws, got {rng!r}; "
+            "write rng=0 for instance (a generator cannot name draws, so none is accepted)"
+        )
+    if starts is not None and (
+        isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1
+    ):
+        raise DataError(f"starts must be a whole number >= 1, got {starts!r}")
+    given = None if x0 is None else problem.as_blocks(x0, "x0")
+    batch_shape = _batch_shape(problem, starts, given)
+    like = _like(problem, given)
+    flat = problem.converted(like).laid_out(batch_shape)
+    count = math.prod(batch_shape)
+    numbers = np.arange(count) % (batch_shape[-1] if len(batch_shape) else 1)
+    if len(batch_shape) == len(problem.batch_shape):
+        numbers = np.zeros(count, dtype=np.int64)  # one start for each problem of the batch
+    xs = (
+        _drawn(flat, numbers, int(rng), like)
+        if given is None
+        else _spread(given, problem, batch_shape, like)
+    )
+    tolerance = FEASIBILITY[str(to_host(like[:0]).dtype)] if feasibility is None else feasibility
+    if given is not None:
+        _check_feasible(flat, xs, tolerance)
+    return Entrance(
+        flat, _stated(problem, flat, batch_shape, like), xs, batch_shape, numbers, tolerance
+    )
+
+
+def _stated(problem: Problem, flat: Problem, batch_shape: tuple[int, ...], like: Array) -> Problem:
+    """The problem as the user stated it: float64 data stay float64 where the run is in float32."""
+    xp = namespace(like)
+    if like.dtype == xp.float64:
+        return flat
+    return problem.converted(xp.astype(like[:0], xp.float64)).laid_out(batch_shape)
+
+
+def _batch_shape(problem: Problem, starts: int | None, given: Blocks | None) -> tuple[int, ...]:
+    own = problem.batch_shape
+    if 0 in own:
+        raise DataError(
+            f"the parameters of the sets and penalties have batch shape {own}: no problem at all; give at least one"
+        )
+    if given is None:
+        return own if starts is None else (*own, starts)
+    found = problem.batch_of(given, "x0")
+    if len(found) > len(own) + 1:
+        raise ShapeError(
+            f"x0 has batch shape {found}; expected {own} or {(*own, 'starts')}: give the starts one axis"
+        )
+    if starts is not None and found != (*own, starts):
+        raise ShapeError(
+            f"x0 holds the starts already (batch shape {found}), which is not starts={starts}; leave starts out"
+        )
+    return found
+
+
+def _like(problem: Problem, given: Blocks | None) -> Array:
+    """The array whose library, dtype and device the run uses: x0's, else the data's, else NumPy float64."""
+    if given is not None:
+        xp = namespace(*given)
+        return given[0] if all(x.dtype == given[0].dtype for x in given) else xp.zeros(1)
+    return problem.smooth.like if problem.smooth.like is not None else np.zeros(1)
+
+
+def _drawn(flat: Problem, numbers: np.ndarray, seed: int, like: Array) -> Blocks:
+    host = flat.converted(np.zeros(1)) if flat.batch_shape else flat
+    points: list[list[np.ndarray]] = [[] for _ in flat.shapes]
+    for row, number in enumerate(numbers):
+        rng = generator(seed, "start", int(number))
+        for i, (s, shape) in enumerate(zip(host.sets, flat.shapes, strict=True)):
+            points[i].append((s.at(row) if s.batch_shape else s).sample(rng, shape))
+    return tuple(convert(np.stack(block), like) for block in points)
+
+
+def _spread(given: Blocks, problem: Problem, batch_shape: tuple[int, ...], like: Array) -> Blocks:
+    flat = problem.spread(given, batch_shape)
+    return tuple(
+        convert(namespace(x).asarray(x, copy=True), like) for x in flat
+    )  # x0 stays the user's
+
+
+def _check_feasible(flat: Problem, xs: Blocks, tolerance: float) -> None:
+    for i, (s, size, x) in enumerate(zip(flat.sets, flat.scale(), xs, strict=True)):
+        violation = s.violation(x)
+        if not bool(np.all(relative_violation(violation, size) <= tolerance)):
+            raise DataError(
+                f"x0[{i}] lies outside {type(s).__name__}: violation {float(np.max(to_host(violation))):.3g}, more "
+                f"than {tolerance:.0e} of the set's size; pass x0=problem.project(x0) if the nearest point will do"
+            )

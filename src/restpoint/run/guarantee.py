@@ -1,0 +1,152 @@
+"""Which theorem bounds a run: the map from (problem, method) to a statement of ``bounds``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from restpoint import bounds
+from restpoint.array import to_host
+from restpoint.bounds import Bound
+from restpoint.methods import (
+    BlockMethod,
+    ConditionalGradient,
+    GaussSeidel,
+    Jacobi,
+    MaxImprovement,
+    Method,
+    WithoutGuarantee,
+)
+from restpoint.problem import Problem
+from restpoint.run.stop import Measure
+from restpoint.smooth import Curvature
+
+Number = float | np.ndarray
+
+# The loop asks for a certificate a hair below eps, so that the one issued at the end, in another batch and so with
+# other rounding, cannot fall on the other side. The count of iterations is for two hairs below: the certificate's
+# allowance for rounding is the second. It is true as long as that allowance is at most 1e-9 eps.
+MARGIN = 1.0 - 1e-9
+
+
+def lower_bound(problem: Problem) -> Number | None:
+    """A lower bound on Phi over the sets, or None."""
+    smooth = problem.facts().lower_bound
+    if smooth is None:
+        return None
+    return _host(smooth) + sum(block.penalty.lower_bound for block in problem.blocks)
+
+
+def guarantee(
+    problem: Problem, method: Method, *, eps: Number, value: Number, measure: Measure = "max"
+) -> Bound:
+    """The iteration bound for reaching ``eps`` from a start of objective ``value``."""
+    if isinstance(method, WithoutGuarantee):
+        return Bound.none("the method runs without guarantee, because the user asked for it")
+    if not isinstance(method, BlockMethod):
+        return Bound.none(f"no theorem is known for {type(method).__name__}")
+    if not method.exact:
+        return Bound.none("sampled gradients are bounded in expectation only (theory E15)")
+    lower, eps = lower_bound(problem), eps * MARGIN**2
+    delta = None if lower is None else np.maximum(value - lower, 0.0)
+    if delta is not None and np.all(np.isnan(delta)):
+        return Bound.none("Phi is not finite at the starting points")
+    curvature = method.curvature(problem)
+    bound = (
+        _one_block(problem, method, curvature, eps, delta)
+        if len(problem.blocks) == 1
+        else _many_blocks(problem, method, curvature, eps, delta, measure)
+    )
+    needed = problem.facts().needed
+    if curvature.p == 2.0 and max(curvature.constants) < needed:
+        return bound.withdraw(
+            f"the constant {max(curvature.constants):.6g} is not true of f, which needs {needed:.6g}"
+        )
+    return bound if lower is None else _unless_below(bound, lower, value)
+
+
+def _unless_below(bound: Bound, lower: Number, value: Number) -> Bound:
+    """The bound, withdrawn if Phi at a start disproves the lower bound that it rests on."""
+    low, start = np.broadcast_arrays(lower, value)
+    wrong = below(start, low)
+    if not np.any(wrong):
+        return bound
+    i = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    return bound.withdraw(
+        f"Phi = {start[i]:.6g} at a starting point lies below its declared lower bound {low[i]:.6g}"
+    )
+
+
+def below(value: Number, lower: Number) -> np.ndarray:
+    """Whether a value is smaller than its lower bound by more than rounding can explain."""
+    units = 1e4 * np.finfo(np.asarray(value).dtype).eps
+    return np.asarray(value < lower - units * (np.abs(value) + np.abs(lower)))
+
+
+def _one_block(
+    problem: Problem, method: BlockMethod, curvature: Curvature, eps: Number, delta: Number | None
+) -> Bound:
+    if curvature.constants[0] == 0.0:
+        return bounds.corollary_3_2(eps=eps, delta=delta)
+    theorem = bounds.theorem_3_1 if isinstance(method, ConditionalGradient) else bounds.theorem_3_3
+    return theorem(
+        eps=eps,
+        delta=delta,
+        constant=curvature.constants[0],
+        diameter=_diameters(problem, curvature.p)[0],
+        p=curvature.p,
+        concave=problem.facts().concave,
+    )
+
+
+def _many_blocks(
+    problem: Problem,
+    method: BlockMethod,
+    curvature: Curvature,
+    eps: Number,
+    delta: Number | None,
+    measure: Measure,
+) -> Bound:
+    blocks = len(problem.blocks)
+    full = all(constant == 0.0 for constant in curvature.constants)
+    sizes: dict[str, Any] = {
+        "constants": curvature.constants,
+        "diameters": _diameters(problem, curvature.p),
+        "p": curvature.p,
+    }
+    if isinstance(method.order, GaussSeidel) and method.order.first == "largest-gap":
+        if curvature.p > 2.0 and not full:
+            return Bound.none(
+                "Gauss-Seidel is covered for p <= 2; f is concave, so FullStep() needs no constants and has a bound"
+            )
+        more: dict[str, Any] = {} if full else sizes
+        return bounds.addition_13(eps=eps, delta=delta, blocks=blocks, measure=measure, **more)
+    if isinstance(method.order, MaxImprovement) and full:
+        return bounds.addition_6(eps=eps, delta=delta, blocks=blocks, measure=measure)
+    if isinstance(method.order, (Jacobi, MaxImprovement)):
+        theorem = (
+            bounds.theorem_5_2 if isinstance(method, ConditionalGradient) else bounds.theorem_5_3
+        )
+        order: Literal["jacobi", "max-improvement"] = (
+            "jacobi" if isinstance(method.order, Jacobi) else "max-improvement"
+        )
+        concave = problem.facts().concave
+        return theorem(eps=eps, delta=delta, order=order, measure=measure, concave=concave, **sizes)
+    if isinstance(method.order, GaussSeidel):
+        return Bound.none(
+            "cyclic Gauss-Seidel is bounded through a cross-Hoelder constant (theory A7), which f does not declare; "
+            'GaussSeidel(first="largest-gap") needs none'
+        )
+    return Bound.none("no bound is known for blocks in random order")
+
+
+def _diameters(problem: Problem, p: float) -> tuple[Number, ...]:
+    return tuple(
+        _host(block.set.diameter(p, shape))
+        for block, shape in zip(problem.blocks, problem.shapes, strict=True)
+    )
+
+
+def _host(value: object) -> Number:
+    return value if isinstance(value, (int, float)) else to_host(value)

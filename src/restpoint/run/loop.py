@@ -1,0 +1,402 @@
+"""The one loop: it counts, watches the clock, freezes finished starts, asks for certificates, and concludes.
+
+Methods know nothing of this. All bookkeeping is in NumPy, one entry for each start; the points stay where they live.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from restpoint.array import convert, namespace, take, to_host, where
+from restpoint.array import generator as stream
+from restpoint.bounds import Bound
+from restpoint.certificates import Certificate, certify
+from restpoint.methods import Key, Method, Work
+from restpoint.problem import Blocks, Problem
+from restpoint.run.door import Entrance
+from restpoint.run.guarantee import MARGIN, guarantee, lower_bound
+from restpoint.run.observers import Observer, Trace, View, wants_to_end
+from restpoint.run.promise import Promise
+from restpoint.run.status import Status
+from restpoint.run.stop import Relative, Stop, usable
+
+# Survivors are gathered at multiples of this many iterations, when at most half of the rows still run, and whenever
+# a start turned NaN (no code shall see it again): rules without a clock, so that a run repeats itself.
+GATHER_EVERY = 16
+# A start whose proposals were refused so often sits at the rounding floor.
+REFUSALS = 40
+
+
+@dataclass
+class Rows:
+    """What is known of the starts that are still carried along; every array has one entry a row."""
+
+    start: np.ndarray  # which start of the run this row is
+    active: np.ndarray  # still running
+    limit: np.ndarray  # iterations allowed
+    eps: np.ndarray
+    target: np.ndarray  # the gap at which a certificate is asked for
+    refusals: np.ndarray
+    value: np.ndarray
+    gap: np.ndarray
+    best_gap: np.ndarray
+    unchanged: np.ndarray  # iterations without a change of value or gap
+
+    def take(self, index: np.ndarray) -> Rows:
+        return Rows(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
+
+
+class Ledger:
+    """The final word on every start, written when it finishes."""
+
+    def __init__(self, count: int) -> None:
+        self.status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
+        self.iterations = np.zeros(count, dtype=np.int64)
+        self.work = {name: np.zeros(count) for name in Work._fields}
+        self.value = np.full(count, np.nan)
+        self.gap = np.full(count, np.nan)
+        self.active = np.ones(count, dtype=bool)
+
+
+class Loop:
+    """One run of one method from all its starts."""
+
+    def __init__(
+        self,
+        entrance: Entrance,
+        method: Method,
+        *,
+        eps: float | Relative,
+        stop: Stop,
+        seed: int,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self.began = time.monotonic()
+        self.entrance, self.method, self.stop, self.observers = entrance, method, stop, observers
+        self.problem, self.stated = entrance.problem, entrance.stated
+        self.iteration, self.total = 0, Work()
+        self.error: Exception | None = None
+        self.message = ""
+        self.batched = entrance.problem.batch_shape != ()
+        self._poisoned = False  # whether some row holds NaN
+        count = len(entrance.starts)
+        self.ledger, self.trace = Ledger(count), Trace()
+        self.promise = Promise(method, lower_bound(entrance.problem))
+        self._best_store: list[np.ndarray | None] = [None] * len(entrance.xs)
+        self._last_store: list[np.ndarray | None] = [None] * len(entrance.xs)
+
+        with np.errstate(all="ignore"):  # what is not finite gets a status, not a warning
+            self.state = method.init(entrance.problem, entrance.xs, Key(seed, entrance.starts))
+        self.previous = self.state
+        self.best = self.state.xs
+        self.total = self.total.plus(*self.state.work)
+        value, gap = self._read()
+        self.eps = (
+            eps.absolute(value, gap)
+            if isinstance(eps, Relative)
+            else np.full(count, eps, dtype=np.float64)
+        )
+        self.eps = usable(self.eps)
+        self.bound = guarantee(
+            entrance.problem, method, eps=self.eps, value=value, measure=stop.measure
+        )
+        self.rows = Rows(
+            start=np.arange(count),
+            active=np.ones(count, dtype=bool),
+            limit=self._limits(seed),
+            eps=self.eps,
+            target=self.eps.copy(),
+            refusals=np.zeros(count, dtype=np.int64),
+            value=np.full(count, np.nan),
+            gap=np.full(count, np.nan),
+            best_gap=np.full(count, np.inf),
+            unchanged=np.zeros(count, dtype=np.int64),
+        )
+        self._judge(value, gap)
+        self._gather()
+
+    # -- moving ------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        return bool(self.rows.active.any())
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def advance(self) -> None:
+        """One iteration of all starts that still run."""
+        try:
+            with np.errstate(all="ignore"):
+                state = self.method.step(self.problem, self.state)
+        except Exception as error:  # noqa: BLE001 - whatever user code raises; what was reached is kept
+            self.fail(error)
+            return
+        if not self.rows.active.all():
+            state = where(self.rows.active, state, self.state)
+        self.iteration += 1
+        self.total = self.total.plus(*state.work)
+        self.previous, self.state = self.state, state
+        value, gap = self._read()
+        moved = np.where(self.rows.active, self.rows.start, -1)
+        self.promise.check(self.problem, self.previous, state, moved, self.iteration)
+        self._judge(value, gap)
+        self._gather()
+
+    def fail(self, error: Exception) -> None:
+        """Code outside the library raised: end here with what there is."""
+        self.error = error
+        self.message = f"{type(error).__name__}: {error}"
+        self._finish(self.rows.active, Status.ORACLE_FAILED)
+
+    def interrupt(self, message: str) -> None:
+        self.message = message
+        self._finish(self.rows.active, Status.INTERRUPTED)
+
+    def watch(self) -> None:
+        """Show the iteration to the observers; one that returns True ends the run."""
+        if not self.observers:
+            return
+        view = self.view()
+        for observer in self.observers:
+            try:
+                if wants_to_end(observer(view)) and self.running:
+                    self.interrupt("an observer ended the run")
+            except Exception as error:  # noqa: BLE001 - an observer must not cost the user the run
+                self.fail(error)
+
+    def view(self) -> View:
+        """What observers see; arrays in the user's batch shape."""
+        shape, ledger = self.entrance.batch_shape, self.ledger
+        state, previous, rows = self.state, self.previous, self.rows.start
+        return View(
+            iteration=self.iteration,
+            value=ledger.value.reshape(shape).copy(),
+            gap=ledger.gap.reshape(shape).copy(),
+            active=ledger.active.reshape(shape).copy(),
+            gradients=self.total.gradients,
+            oracle_calls=self.total.oracle_calls,
+            samples=self.total.samples,
+            seconds=self.seconds,
+            max_iterations=self.stop.max_iterations,
+            _points=lambda: (
+                self._whole(state.xs, self._last_store, rows),
+                self._whole(previous.xs, self._last_store, rows),
+            ),
+        )
+
+    # -- judging -----------------------------------------------------------------------------------------
+
+    def _read(self) -> tuple[np.ndarray, np.ndarray]:
+        """Value and gap of the current rows: the only look at the device in an iteration."""
+        gaps = [to_host(gap) for gap in self.state.look.gaps]
+        if len(gaps) == 1:
+            gap = gaps[0]
+        else:
+            stacked = np.stack(gaps)
+            gap = stacked.max(axis=0) if self.stop.measure == "max" else stacked.sum(axis=0)
+        look = self.state.look
+        value = np.full(len(gap), np.nan) if look.value is None else to_host(look.value)
+        return value, gap
+
+    def _judge(self, value: np.ndarray, gap: np.ndarray) -> None:
+        """Decide, for every row, whether it has arrived, must end, or goes on."""
+        rows = self.rows
+        finite = np.isfinite(gap)
+        if self.method.exact:
+            finite &= np.isfinite(value)
+        if not finite.all():
+            self._finish(rows.active & ~finite, Status.NON_FINITE)
+            self._poisoned = True
+        if self.method.exact:
+            self._keep_best(gap)
+            proposed = rows.active & (gap <= rows.target)
+            if proposed.any():
+                self._propose(proposed, gap)
+            self._judge_progress(value, gap)
+        rows.value, rows.gap = value, gap
+        self.ledger.value[rows.start], self.ledger.gap[rows.start] = value, gap
+        self._judge_budgets()
+        self.trace.record(
+            self.iteration,
+            self.seconds,
+            self.total.gradients,
+            self.ledger.value.reshape(self.entrance.batch_shape).copy(),
+            self.ledger.gap.reshape(self.entrance.batch_shape).copy(),
+        )
+
+    def _keep_best(self, gap: np.ndarray) -> None:
+        better = self.rows.active & (gap < self.rows.best_gap)
+        if better.all():
+            self.best, self.rows.best_gap = self.state.xs, gap
+        elif better.any():
+            self.best = where(better, self.state.xs, self.best)
+            self.rows.best_gap = np.where(better, gap, self.rows.best_gap)
+
+    def _propose(self, proposed: np.ndarray, gap: np.ndarray) -> None:
+        """The gap proposes, the certificate disposes."""
+        rows, index = self.rows, np.flatnonzero(proposed)
+        everyone = len(index) == len(proposed)
+        problem = self.stated if everyone else self._of(self.stated, index)
+        xs = self.state.xs if everyone else take(self.state.xs, index)
+        certificate = self._certify(problem, xs)
+        good = certificate.holds(
+            rows.eps[index] * MARGIN,
+            measure=self.stop.measure,
+            feasibility=self.entrance.feasibility,
+        )
+        proved = np.zeros_like(proposed)
+        proved[index[good]] = True
+        if proved.any():
+            self.best = where(proved, self.state.xs, self.best)
+            self._finish(proved, Status.CERTIFIED)
+        refused = index[~good]
+        rows.refusals[refused] += 1
+        reached = certificate.max if self.stop.measure == "max" else certificate.sum
+        missing = (reached - rows.eps[index] * MARGIN)[~good]
+        half = 0.5 * np.maximum(np.minimum(rows.target, gap)[refused], 0.0)
+        # Missed by rounding: ask again as soon as the same rounding would do (twice that, as it varies).
+        near = np.where(missing > 0, gap[refused] - 2.0 * missing, 0.0)
+        rows.target[refused] = np.maximum(half, near)
+        self._finish(rows.active & (rows.refusals > REFUSALS), Status.STALLED)
+
+    def _judge_progress(self, value: np.ndarray, gap: np.ndarray) -> None:
+        rows, stop = self.rows, self.stop
+        same = (value == rows.value) & (gap == rows.gap)
+        rows.unchanged = np.where(same, rows.unchanged + 1, 0)
+        if stop.patience is not None:
+            self._finish(rows.active & (rows.unchanged >= stop.patience), Status.STALLED)
+        if not stop.watches_value:
+            return
+        if stop.target_value is not None:
+            self._finish(rows.active & (value <= stop.target_value), Status.TARGET_REACHED)
+        change = np.abs(value - rows.value)  # NaN, and so no verdict, at the first look
+        if stop.value_change is not None:
+            self._finish(rows.active & (change <= stop.value_change), Status.STALLED)
+        if stop.relative_value_change is not None:
+            small = change <= stop.relative_value_change * np.abs(value)
+            self._finish(rows.active & small, Status.STALLED)
+
+    def _judge_budgets(self) -> None:
+        stop, active = self.stop, self.rows.active
+        spent = (
+            (stop.max_gradients, self.total.gradients),
+            (stop.max_oracle_calls, self.total.oracle_calls),
+        )
+        over = any(most is not None and used >= most for most, used in spent)
+        if over or not (self.iteration < self.rows.limit).all():
+            self._finish(
+                active & ((self.rows.limit <= self.iteration) | over), Status.ITERATION_LIMIT
+            )
+        if stop.max_seconds is not None and self.seconds >= stop.max_seconds:
+            self._finish(self.rows.active, Status.TIME_LIMIT)
+
+    def _limits(self, seed: int) -> np.ndarray:
+        """How many iterations each start may take; with sampled gradients a uniformly random one is the output.
+
+        x^R with R uniform on {1, ..., N}, N = max_iterations, is reached after R - 1 steps (theory E15).
+        """
+        most, starts = self.stop.max_iterations, self.entrance.starts
+        if self.method.exact:
+            return np.full(len(starts), most, dtype=np.int64)
+        draws = [int(stream(seed, "output", int(s)).integers(max(most, 1))) for s in starts]
+        return np.array(draws, dtype=np.int64)
+
+    # -- finishing ---------------------------------------------------------------------------------------
+
+    def _finish(self, mask: np.ndarray, status: Status) -> None:
+        if not mask.any():
+            return
+        mask = mask.copy()
+        if not self.method.exact and status is not Status.NON_FINITE:
+            self.best = where(mask, self.state.xs, self.best)
+        who = self.rows.start[mask]
+        self.rows.active = self.rows.active & ~mask
+        self.ledger.active[who] = False
+        self.ledger.status[who] = status
+        self.ledger.iterations[who] = self.iteration
+        for name, column in self.ledger.work.items():
+            column[who] = getattr(self.total, name)
+
+    def _gather(self) -> None:
+        """Carry on with the survivors alone, once they are at most half of the rows."""
+        active = self.rows.active
+        due = self.iteration % GATHER_EVERY == 0 and 2 * active.sum() <= len(active)
+        if not (due or self._poisoned) or not active.any():
+            return
+        self._store()
+        index = np.flatnonzero(active)
+        key = self.state.key.take(index)
+        state, previous = (replace(take(s, index), key=key) for s in (self.state, self.previous))
+        problem, stated = self._of(self.problem, index), self._of(self.stated, index)
+        best, rows = take(self.best, index), self.rows.take(index)
+        # Together: Ctrl-C must not find some of them gathered and others not.
+        self.__dict__.update(
+            problem=problem,
+            stated=stated,
+            state=state,
+            previous=previous,
+            best=best,
+            rows=rows,
+            _poisoned=False,
+        )
+
+    def _of(self, problem: Problem, index: np.ndarray) -> Problem:
+        """The problem of some of the rows."""
+        return problem.take(index) if self.batched else problem
+
+    def _store(self) -> None:
+        """Write the rows' points to the host stores of all starts."""
+        for store, blocks in ((self._best_store, self.best), (self._last_store, self.state.xs)):
+            for i, x in enumerate(blocks):
+                host = to_host(x)
+                if store[i] is None:
+                    store[i] = np.empty((len(self.ledger.status), *host.shape[1:]), host.dtype)
+                store[i][self.rows.start] = host  # type: ignore[index]
+
+    def _whole(self, xs: Blocks, store: list[np.ndarray | None], rows: np.ndarray) -> Blocks:
+        """The points of all starts, those left behind by gathering included, in the user's batch shape."""
+        whole = []
+        for kept, x in zip(store, xs, strict=True):
+            full = x
+            if kept is not None:
+                host = kept.copy()
+                host[rows] = to_host(x)
+                full = convert(host, x)
+            shape = (*self.entrance.batch_shape, *x.shape[1:])
+            whole.append(namespace(x).reshape(full, shape))
+        return tuple(whole)
+
+    def conclude(self) -> tuple[Blocks, Blocks, Certificate, Bound]:
+        """The points returned, the last ones, and what is proved about the former, evaluated afresh."""
+        rows = self.rows.start
+        best = self._whole(self.best, self._best_store, rows)
+        last = self._whole(self.state.xs, self._last_store, rows)
+        flat = tuple(
+            namespace(x).reshape(x, (len(self.ledger.status), *shape))
+            for x, shape in zip(best, self.entrance.problem.shapes, strict=True)
+        )
+        certificate = self._certify(self.entrance.stated, flat)
+        proved = certificate.holds(
+            self.eps, measure=self.stop.measure, feasibility=self.entrance.feasibility
+        )
+        status = self.ledger.status
+        status[proved] = Status.CERTIFIED
+        status[~proved & (status == Status.CERTIFIED)] = Status.STALLED
+        return best, last, certificate, self.promise.bound(self.bound)
+
+    def _certify(self, problem: Problem, xs: Blocks) -> Certificate:
+        try:
+            with np.errstate(all="ignore"):
+                return certify(problem, xs)
+        except Exception as error:  # noqa: BLE001 - user code; without a certificate nothing is claimed
+            self.error, self.message = error, f"{type(error).__name__}: {error}"
+            count, blocks = xs[0].shape[0], len(xs)
+            nan = np.full(count, np.nan)
+            wide = np.full((count, blocks), np.nan)
+            return Certificate(wide, wide, "estimated", nan, nan, "declared oracle", nan)

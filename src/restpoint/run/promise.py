@@ -1,0 +1,71 @@
+"""Whether the trajectory keeps what the declared constants promise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restpoint.array import UNIT_ROUNDOFF, namespace, to_host
+from restpoint.bounds import Bound
+from restpoint.methods import Method, State, WithoutGuarantee
+from restpoint.problem import Problem
+from restpoint.run.guarantee import Number, below
+
+
+class Promise:
+    """Compares every step's decrease of Phi with the one that its curvature constants guarantee.
+
+    A step that falls short by more than rounding can explain disproves the constants (or the declared concavity), a
+    value below the declared lower bound disproves that one; and with them falls the iteration bound, for all starts:
+    the constants are a property of f.
+    """
+
+    def __init__(self, method: Method, lower: Number | None) -> None:
+        self.watching = method.exact and not isinstance(method, WithoutGuarantee)
+        self.lower = None if lower is None else float(np.min(lower))
+        self.broken: str | None = None
+
+    def check(
+        self, problem: Problem, old: State, new: State, starts: np.ndarray, iteration: int
+    ) -> None:
+        """Look at one step; ``starts`` are the numbers of the starts that moved, -1 for the others."""
+        if not self.watching or self.broken or new.promised is None:
+            return
+        before, after = to_host(old.look.value), to_host(new.look.value)
+        promised = to_host(new.promised)
+        if self.lower is not None and np.any((starts >= 0) & below(after, self.lower)):
+            self.broken = (
+                f"iteration {iteration} reached Phi = {np.nanmin(after):.6g}, below the declared lower bound "
+                f"{self.lower:.6g}"
+            )
+            return
+        size = np.abs(before) + np.abs(after) + np.abs(promised)
+        unit = np.finfo(before.dtype).eps
+        short = (starts >= 0) & (before - after < promised - 256.0 * unit * size)
+        if not short.any():
+            return
+        short &= before - after < promised - self._rounding(problem, old, new, size, unit)
+        if short.any():
+            i = int(np.flatnonzero(short)[0])
+            self.broken = (
+                f"iteration {iteration} of start {starts[i]} lowered Phi by {before[i] - after[i]:.3g} where "
+                f"{promised[i]:.3g} was guaranteed, so what is declared about f is not true"
+            )
+
+    def bound(self, bound: Bound) -> Bound:
+        """The bound, withdrawn if the trajectory has disproved what it rests on."""
+        return bound if self.broken is None else bound.withdraw(self.broken)
+
+    @staticmethod
+    def _rounding(
+        problem: Problem, old: State, new: State, size: np.ndarray, unit: float
+    ) -> np.ndarray:
+        """What rounding may explain: proved where f proves it, else a generous 1e4 units."""
+        total = 1e4 * unit * size
+        if unit > 4 * UNIT_ROUNDOFF:  # not float64
+            return np.asarray(total)
+        errors = [problem.smooth.rounding(state.xs) for state in (old, new)]
+        if any(error is None for error in errors):
+            return np.asarray(total)
+        xp = namespace(new.xs[0])
+        proved = to_host(xp.astype(errors[0][0] + errors[1][0], xp.float64))  # type: ignore[index]
+        return np.asarray(proved + 256.0 * unit * size)

@@ -1,0 +1,191 @@
+"""What a run returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from restpoint.array import Array, namespace
+from restpoint.bounds import Bound
+from restpoint.certificates import Certificate
+from restpoint.errors import NotCertifiedError, ShapeError
+from restpoint.methods import Method
+from restpoint.problem import Blocks, Problem
+from restpoint.run.observers import Trace
+from restpoint.run.status import Status
+from restpoint.run.stop import Measure
+
+NEXT_STEP = {
+    Status.ITERATION_LIMIT: "raise Stop(max_iterations=...), or go on with solve(..., x0=result.xs)",
+    Status.TIME_LIMIT: "raise Stop(max_seconds=...), or go on with solve(..., x0=result.xs)",
+    Status.STALLED: "loosen eps (the rounding allowance of the certificate says how far), or drop the value rule",
+    Status.TARGET_REACHED: "drop Stop(target_value=...) to go on to a certificate",
+    Status.RETIRED: "nothing: better starts were found",
+    Status.NON_FINITE: "look at f and its gradient near result.last",
+    Status.INTERRUPTED: "go on with solve(..., x0=result.xs)",
+    Status.ORACLE_FAILED: "mend the code that raised (result.error), then go on with solve(..., x0=result.xs)",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """The point returned by each start, and what is proved about it.
+
+    Arrays have the batch shape ``(*problem.batch_shape, starts)``, () for a single start.
+
+    xs            the certified point, else the one with the smallest gap seen, a tuple of blocks; ``x`` for one block
+    last          the last iterate
+    value         Phi(xs), in float64
+    certificate   recomputed at ``xs``
+    eps           what was asked for, absolute
+    status        a ``Status`` (an array of them for several starts)
+    iterations    steps taken
+    bound         how many iterations theory allows, and why; ``used`` compares
+    trace         value and gap over the iterations
+    work          gradients, oracle calls and samples spent, per start
+    """
+
+    problem: Problem = field(repr=False)
+    method: Method
+    xs: Blocks
+    last: Blocks = field(repr=False)
+    certificate: Certificate
+    eps: np.ndarray
+    status: Any
+    iterations: np.ndarray
+    bound: Bound
+    trace: Trace = field(repr=False)
+    work: dict[str, np.ndarray]
+    seconds: float
+    measure: Measure = "max"
+    message: str = ""
+    error: Exception | None = None
+
+    @property
+    def x(self) -> Array:
+        """The block, where there is only one."""
+        if len(self.xs) != 1:
+            raise ShapeError(f"the problem has {len(self.xs)} blocks; use result.xs[i]")
+        return self.xs[0]
+
+    @property
+    def value(self) -> np.ndarray:
+        """Phi at ``xs``."""
+        return self.certificate.value
+
+    @property
+    def gap(self) -> np.ndarray:
+        """The certified bound that ``eps`` was compared with."""
+        return self.certificate.max if self.measure == "max" else self.certificate.sum
+
+    @property
+    def certified(self) -> np.ndarray:
+        """Which starts are certified."""
+        return np.asarray(np.asarray(self.status, dtype=object) == Status.CERTIFIED, dtype=bool)
+
+    @property
+    def used(self) -> np.ndarray:
+        """How many points were looked at, which is what a bound's ``count`` limits."""
+        return self.iterations + 1
+
+    def best(self) -> Result:
+        """The single start with the lowest value among the certified, else with the smallest gap."""
+        if np.ndim(self.status) == 0:
+            return self
+        certified = self.certified
+        score = np.where(certified, self.value, np.inf) if certified.any() else self.gap
+        return self._at(int(np.nanargmin(np.where(np.isnan(score), np.inf, score))))
+
+    def _at(self, flat: int) -> Result:
+        shape = np.shape(self.status)
+        where = np.unravel_index(flat, shape)
+        pick = tuple(int(i) for i in where)
+
+        def block(x: Array, event: tuple[int, ...]) -> Array:
+            return namespace(x).reshape(x, (-1, *event))[flat, ...]
+
+        shapes = self.problem.shapes
+        problem, own = self.problem, self.problem.batch_shape
+        if own:
+            problem = problem.flatten(own).at(int(np.ravel_multi_index(pick[: len(own)], own)))
+        return replace(
+            self,
+            problem=problem,
+            xs=tuple(map(block, self.xs, shapes)),
+            last=tuple(map(block, self.last, shapes)),
+            certificate=self.certificate.at(pick),
+            eps=self.eps[pick],
+            status=self.status[pick],
+            iterations=self.iterations[pick],
+            bound=self.bound.at(pick),
+            trace=self.trace.at(pick),
+            work={name: column[pick] for name, column in self.work.items()},
+        )
+
+    def raise_for_status(self) -> Result:
+        """Itself if every start is certified, else NotCertifiedError with the reasons."""
+        if self.certified.all():
+            return self
+        raise NotCertifiedError(str(self)) from self.error
+
+    def to_dataframe(self) -> Any:
+        """One row a start (pandas): value, gap, eps, status, iterations, allowed, violation, work."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_dataframe needs pandas: pip install restpoint[frames]") from error
+        shape = np.shape(self.status)
+        allowed = self.bound.count if self.bound.count is not None else np.nan
+        columns = {
+            "value": self.value,
+            "gap": self.gap,
+            "eps": self.eps,
+            "status": np.vectorize(lambda s: s.name, otypes=[object])(self.status),
+            "iterations": self.iterations,
+            "allowed": np.broadcast_to(allowed, shape),
+            "violation": self.certificate.violation,
+            **self.work,
+        }
+        index = pd.MultiIndex.from_tuples(np.ndindex(shape)) if len(shape) > 1 else None
+        frame = {name: np.asarray(column).reshape(-1) for name, column in columns.items()}
+        return pd.DataFrame(frame, index=index)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        statuses = np.atleast_1d(self.status).reshape(-1)
+        counts = {s: int(np.sum(statuses == s)) for s in Status if np.any(statuses == s)}
+        best = self.best()
+        many = len(statuses) > 1
+        lines = []
+        if many:
+            said = ", ".join(f"{n} {s.name}" for s, n in counts.items())
+            lines.append(f"{len(statuses)} starts: {said}; the best:")
+        relation = "<=" if best.certified.all() else "> "
+        lines.append(f"{best.status.name}: {best.status.value}")
+        lines.append(f"  value      {float(best.value):.10g}")
+        lines.append(
+            f"  gap        {float(best.gap):.3e} {relation} eps {float(best.eps):.3e} "
+            f"({self.measure} of {len(self.xs)} block{'s' * (len(self.xs) > 1)}, {self.certificate.kind})"
+        )
+        lines.append(
+            f"  rounding   {float(np.max(best.certificate.floor)):.1e} of that ({self.certificate.floor_kind})"
+        )
+        checked = self.certificate.feasibility_checked
+        said = f"{float(best.certificate.violation):.1e}" if checked else "not checked"
+        lines.append(f"  violation  {said}")
+        lines.append(f"  iterations {int(best.iterations)}")
+        lines.append(f"  bound      {best.bound.brief(int(best.used))}")
+        lines.append(f"  seconds    {self.seconds:.3g}")
+        if self.message:
+            lines.append(f"  message    {self.message}")
+        hints = [NEXT_STEP[s] for s in counts if s in NEXT_STEP]
+        if best.bound.withdrawn is not None:
+            hints.insert(
+                0, "correct what was declared (see bound): a larger constant, a true lower bound"
+            )
+        lines.extend(f"  next       {hint}" for hint in dict.fromkeys(hints))
+        return lines
