@@ -1,0 +1,49 @@
+"""Interleaved timing: every round runs every candidate once, so that a busy machine disturbs all alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+
+def interleaved(
+    candidates: dict[str, Callable[[], object]], *, rounds: int = 15, repeats: int = 200
+) -> dict[str, dict[str, float]]:
+    """Seconds of one call: median and best over the rounds; each round averages ``repeats`` calls."""
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    for call in candidates.values():
+        call()  # nothing is timed cold
+    for _ in range(rounds):
+        for name, call in candidates.items():
+            began = time.perf_counter()
+            for _ in range(repeats):
+                call()
+            times[name].append((time.perf_counter() - began) / repeats)
+    return {n: {"median": statistics.median(t), "best": min(t)} for n, t in times.items()}
+
+
+def write(figures: dict[str, Any]) -> None:
+    """Print the figures as JSON and write them where ``make bench`` asks."""
+    figures = {
+        "machine": {
+            "python": platform.python_version(),
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "load": os.getloadavg()[0],
+            "threads": os.environ.get("OPENBLAS_NUM_THREADS", "not pinned"),
+            "versions": {name: version(name) for name in ("restpoint", "numpy", "scipy")},
+        },
+        **figures,
+    }
+    text = json.dumps(figures, indent=2, sort_keys=True)
+    print(text)
+    path = os.environ.get("RESTPOINT_BENCH_RESULT")
+    if path:
+        Path(path).write_text(text + "\n", encoding="utf-8")
