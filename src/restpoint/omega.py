@@ -109,9 +109,10 @@ def _share(xp: Any, gap: Array, threshold: Array) -> Array:
     """min(1, gap / threshold) for gap >= 0, and 0 for 0 / 0; NaN in either argument stays NaN.
 
     No mask: nothing is divided by zero where the quotient would be thrown away, NaN passes through,
-    and an infinite gap gives 1. The floor under the threshold is the least normal float32.
+    and an infinite gap gives 1. The floor under the threshold is the least normal number of its type.
     """
-    floored = xp.maximum(threshold, 1.2e-38) if is_array(threshold) else max(threshold, 1.2e-38)
+    tiny = float(xp.finfo((threshold if is_array(threshold) else gap).dtype).smallest_normal)
+    floored = xp.maximum(threshold, tiny) if is_array(threshold) else max(threshold, tiny)
     return xp.minimum(gap, floored) / floored
 
 

@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, Parametric, asarray, is_array, namespace, to_host
+from restpoint.array import (
+    UNIT_ROUNDOFF,
+    Array,
+    Parametric,
+    asarray,
+    convert,
+    is_array,
+    namespace,
+    to_host,
+)
 from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.oracles import Oracle, declared, find
 from restpoint.penalties import Penalty, Zero
@@ -89,6 +98,8 @@ class Block(Parametric):
         Further: ``value(x)`` = h(x) (default 0), ``sample(rng, shape)``, ``project(x)``, and
         ``batched=True`` if your functions take leading batch axes.
         """
+        if not callable(linear):
+            raise CapabilityError(f"linear must be a function of g, got {described(linear)}")
         oracle = declared(
             linear,
             prox=prox,
@@ -189,9 +200,23 @@ class Problem(Parametric):
             for s, x, shape in zip(problem.sets, xs, self.shapes, strict=True)
         )
 
-    def scale(self) -> tuple[Array, ...]:
-        """The size of every set, max ||y||_2: what a violation is compared with."""
-        return tuple(s.norm_bound(shape) for s, shape in zip(self.sets, self.shapes, strict=True))
+    def relative_violations(self, xs: Blocks) -> tuple[np.ndarray, ...]:
+        """The violation of every block in units of its set's radius, diam_2 / 2, on the host.
+
+        Less what rounding the entries of a point of that set may cost: far from the origin, a small set has no
+        floating-point numbers nearer than that. A single point allows nothing else.
+        """
+        found = []
+        for s, shape, x in zip(self.sets, self.shapes, xs, strict=True):
+            far, size, diameter = (
+                np.asarray(to_host(v) if is_array(v) else v, dtype=np.float64)
+                for v in (s.violation(x), s.norm_bound(shape), s.diameter(2.0, shape))
+            )
+            far = np.maximum(far - 8.0 * UNIT_ROUNDOFF * size, 0.0)  # NaN stays NaN
+            alone = np.where(far == 0.0, 0.0, np.inf)
+            radius = np.where(diameter > 0.0, 0.5 * diameter, 1.0)
+            found.append(np.where(diameter > 0.0, far / radius, alone))
+        return tuple(found)
 
     def as_blocks(self, xs: Any, name: str = "xs") -> Blocks:
         """A user's point at the door: a tuple of floating arrays of the right shapes."""
@@ -238,16 +263,18 @@ class Problem(Parametric):
         """The problem and a user's point with axes that fit each other, and the batch shape they stand for.
 
         Parameters of shape (*own) meet points of batch shape (*own, *starts): NumPy would align their last axes,
-        so both are laid out over one flat axis where they differ.
+        so both are laid out over one flat axis where they differ. The problem's data join the library of the points.
         """
         xs = self.as_blocks(xs, name)
+        like = common(xs)
+        xs, problem = tuple(convert(x, like) for x in xs), self.converted(like)
         own, batch = self.batch_shape, self.batch_of(xs, name)
         same = all(
             x.shape[: x.ndim - len(s)] == batch for x, s in zip(xs, self.shapes, strict=True)
         )
         if same and own in ((), batch):
-            return self, xs, batch
-        return self.laid_out(batch), self.spread(xs, batch), batch
+            return problem, xs, batch
+        return problem.laid_out(batch), self.spread(xs, batch), batch
 
     def laid_out(self, batch: tuple[int, ...]) -> Problem:
         """The problem for every start of ``batch`` = (*own, *starts), parameters on one flat axis."""
@@ -284,12 +311,12 @@ def _no_penalty(set: Set) -> Penalty:
     return Zero(event_ndim=set.event_ndim)
 
 
-def relative_violation(violation: Array, size: Array) -> np.ndarray:
-    """A violation in units of the set's size, on the host; the set {0} has no size and allows none."""
-    far = np.asarray(to_host(violation), dtype=np.float64)
-    unit = np.asarray(to_host(size) if is_array(size) else size, dtype=np.float64)
-    exact = np.where(far == 0.0, 0.0, np.inf)
-    return np.asarray(np.where(unit > 0.0, far / np.where(unit > 0.0, unit, 1.0), exact))
+def common(xs: Blocks) -> Array:
+    """An array that shows the library, device and dtype of all blocks: float64 where they differ."""
+    if all(x.dtype == xs[0].dtype for x in xs):
+        return xs[0]
+    xp = namespace(*xs)
+    return next(x for x in xs if x.dtype == xp.float64)
 
 
 def _is_one_block(xs: Any) -> bool:
@@ -304,7 +331,10 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return all(
-        np.array_equal(to_host(a), to_host(b)) if is_array(a) and is_array(b) else a is b or a == b
-        for a, b in pairs
-    )
+    return all(_equal(a, b) for a, b in pairs)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if is_array(a) or is_array(b):
+        return is_array(a) and is_array(b) and np.array_equal(to_host(a), to_host(b))
+    return a is b or bool(a == b)

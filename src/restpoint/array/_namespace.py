@@ -90,6 +90,10 @@ def asarray(name: str, value: Any, *, min_ndim: int = 0) -> Array:
             value = np.asarray(value)
         except (TypeError, ValueError) as error:
             raise DataError(f"{name} cannot be read as an array: {error}") from error
+    if isinstance(value, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(value)):
+        raise DataError(f"{name} has masked entries; fill them first, as in {name}.filled(0.0)")
+    if isinstance(value, np.ndarray):
+        value = np.asarray(value)  # a matrix multiplies otherwise
     xp = namespace(value)
     if xp is np and value.dtype.kind not in "biuf":
         raise DataError(

@@ -79,6 +79,12 @@ class Bound:
         """
         return dataclasses.replace(self, count=None, withdrawn=reason)
 
+    def assuming(self, *more: str) -> Bound:
+        """The same bound with further assumptions named."""
+        if not self.statement:
+            return self
+        return dataclasses.replace(self, assumptions=(*self.assumptions, *dict.fromkeys(more)))
+
     def reshape(self, batch_shape: tuple[int, ...]) -> Bound:
         """The same bound with its one axis of starts spread over ``batch_shape``."""
         return self._each(lambda array: array.reshape(batch_shape))

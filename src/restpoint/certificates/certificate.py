@@ -23,24 +23,29 @@ from restpoint.array import (
     to_host,
 )
 from restpoint.errors import DataError, described
-from restpoint.oracles import Answer
-from restpoint.problem import Block, Blocks, Problem, relative_violation
+from restpoint.oracles import Answer, DeclaredOracle, DeclaredPenalty
+from restpoint.problem import Block, Blocks, Problem
 
 # Second-order rounding terms that the first-order bound leaves out (theory A12).
 SAFETY = 1.001
 # A user's function has no proved rounding error; this many units of the largest entry are assumed.
 ASSUMED_UNITS = 64.0
+# Squares of numbers below the root of the smallest normal one underflow, and with them whole norms.
+SMALLEST_NORMAL = 2.0**-1022
+SQUARE_UNDERFLOWS = 2.0**-511
+# Entries below this may give rise to such numbers: 2^-53 is what cancels.
+SUSPECT = 2.0**-450
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What is proved about a point ``xs``; NumPy arrays of the batch shape, float64.
 
     per_block   upper bounds on Gap_i = max over y in S_i of grad_i f'(x_i - y) + h_i(x_i) - h_i(y); the last axis
                 counts blocks; ``floor`` is included
     floor       how much of that is allowance for rounding
-    floor_kind  "proved" (error analysis) or "estimated" (a user's function)
-    violation   the largest distance of a block from its set; ``relative_violation`` in units of the set's size
+    floor_kind  "proved" (error analysis) or "estimated" (f, h or a lower bound is a user's function)
+    violation   the largest distance of a block from its set; ``relative_violation`` in units of the set's radius
     kind        the weakest word among the blocks: "exact oracle", "dual bound", "declared oracle"
     confidence  1.0, except for certificates from samples
     value       Phi(xs)
@@ -117,7 +122,7 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
     evaluated here, in float64, at this very point, and the rounding errors of that evaluation are bounded and
     added (A12):
 
-        1.001 [gamma_k (|g|'|x| + |h(x)| + size of the oracle's sums) + e'|x| + max over S of e'|y|],
+        1.001 [gamma_k (|g|'|x| + |h(x)| + size of the oracle's sums) + e'|x| + max over S of e'|y| + underflow],
 
     where e bounds the rounding error of each gradient entry. One gradient and one oracle call per block.
 
@@ -128,33 +133,32 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
     """
     if not isinstance(problem, Problem):
         raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
-    problem, xs, batch = problem.aligned(xs)
-    xs = tuple(namespace(x).astype(x, namespace(x).float64) for x in xs)
-    problem = problem.converted(xs[0])
+    given = problem.as_blocks(xs)
+    double = tuple(namespace(x).astype(x, namespace(x).float64) for x in given)
+    problem, xs, batch = problem.aligned(double)
     value, gradients = problem.smooth.value_and_gradient(xs)
     proved = problem.smooth.rounding(xs)
     errors = proved[1] if proved is not None else _assumed_errors(problem, gradients)
 
-    gaps, floors, violations, relative = [], [], [], []
-    sizes = problem.scale()
-    for block, x, g, error, size in zip(problem.blocks, xs, gradients, errors, sizes, strict=True):
+    gaps, floors, violations = [], [], []
+    for block, x, g, error in zip(problem.blocks, xs, gradients, errors, strict=True):
         penalty = block.penalty.value(x)
         answer = block.oracle.linear(g)
         gap = inner(g, x, block.set.event_ndim) + penalty - answer.lower
         floor = _floor(block, x, g, error, answer)
-        violation = to_host(block.set.violation(x))
         value = value + penalty
         # A gap below zero is rounding (or an infeasible point, which ``violation`` shows).
         gaps.append(np.maximum(to_host(gap), 0.0) + to_host(floor))
         floors.append(to_host(floor))
-        violations.append(violation)
-        relative.append(relative_violation(violation, size))
+        violations.append(to_host(block.set.violation(x)))
     certificate = Certificate(
         per_block=_stack(gaps),
         floor=_stack(floors),
-        floor_kind="proved" if proved is not None else "estimated",
+        floor_kind="estimated"
+        if proved is None or any(map(_has_user_numbers, problem.blocks))
+        else "proved",
         violation=np.max(_stack(violations), axis=-1),
-        relative_violation=np.max(_stack(relative), axis=-1),
+        relative_violation=np.max(_stack(list(problem.relative_violations(xs))), axis=-1),
         kind=_weakest(block.oracle.kind for block in problem.blocks),
         value=to_host(value),
         feasibility_checked=all(s.declares_violation for s in problem.sets),
@@ -172,8 +176,23 @@ def _floor(block: Block, x: Array, g: Array, error: Array, answer: Answer) -> Ar
         + block.oracle.magnitude(g, answer.point)
     )
     depth = 8 + int(np.prod(x.shape[x.ndim - ndim :]))
-    gradient = inner(error, size_x, ndim) + block.set.absolute_support(error)
-    return SAFETY * (gamma(depth) * terms + gradient)
+    if _has_user_numbers(block):
+        depth += int(ASSUMED_UNITS)
+    # In units of its largest entry: the squares of an error bound would underflow.
+    unit = event_max(error, ndim)
+    unit = xp.where(unit > 0, unit, 1.0)
+    support = unit * block.set.absolute_support(error / expand(unit, ndim))
+    gradient = inner(error, size_x, ndim) + support
+    lost = xp.where((size_g > 0) & (size_g < SUSPECT), SQUARE_UNDERFLOWS, 0.0 * size_g)
+    underflow = block.set.absolute_support(lost) + depth * SMALLEST_NORMAL
+    return SAFETY * (gamma(depth) * terms + gradient + underflow)
+
+
+def _has_user_numbers(block: Block) -> bool:
+    """Whether h, or the lower bound, is computed by code whose rounding nobody has bounded."""
+    oracle = block.oracle
+    bounded = isinstance(oracle, DeclaredOracle) and oracle.lower_bound_of is not None
+    return bounded or isinstance(block.penalty, DeclaredPenalty)
 
 
 def _assumed_errors(problem: Problem, gradients: Blocks) -> Blocks:

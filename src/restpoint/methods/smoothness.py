@@ -47,6 +47,8 @@ class Majorant(Smoothness):
                 f"p must be in (1, 2], got {p}; for concave f any p > 1 is accepted (theory E2)"
             )
         object.__setattr__(self, "p", p)
+        if not isinstance(self.joint, bool):
+            raise DataError(f"joint must be True or False, got {self.joint!r}")
         if self.constant is not None:
             object.__setattr__(self, "constant", _constants(self.constant))
 

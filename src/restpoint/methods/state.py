@@ -74,6 +74,11 @@ class Seen:
     def __init__(self, gradient: Array, penalty: Array, answer: Answer, gap: Array) -> None:
         self.gradient, self.penalty, self.answer, self.gap = gradient, penalty, answer, gap
 
+    @property
+    def attained(self) -> Array:
+        """What the oracle's point itself gains: the gap less what the oracle leaves open."""
+        return self.gap - (self.answer.value - self.answer.lower)
+
 
 def see(block: Block, x: Array, g: Array, penalty: Array) -> Seen:
     """Ask the linear oracle: gap = g'x + h(x) - lower bound of min over y of g'y + h(y)."""

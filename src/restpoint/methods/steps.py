@@ -20,19 +20,21 @@ class ConditionalGradient(BlockMethod):
 
     x+ = (1 - s) x + s y with s = argmin over [0, 1] of -s gap + s^p (lambda/2) ||d||_p^p (theory E8), which
     guarantees the decrease s gap - s^p (lambda/2) ||d||_p^p. With lambda = 0 the step is full and the decrease
-    is the gap (Corollary 3.2).
+    is the gap (Corollary 3.2). Here the gap is that of y, which only an inexact oracle tells from the certified one
+    (theory A2).
     """
 
     def move(
         self, block: Block, x: Array, seen: Seen, constant: float, p: float
     ) -> tuple[Array, Array]:
         y = seen.answer.point
+        gap = seen.attained
         if constant == 0.0:
-            return y, seen.gap
+            return y, gap
         ndim = block.set.event_ndim
         weight = constant * power_sum(y - x, p, ndim)
-        s = step_length(seen.gap, weight, p)
-        promised = s * seen.gap - 0.5 * s**p * weight
+        s = step_length(gap, weight, p)
+        promised = s * gap - 0.5 * s**p * weight
         s = expand(s, ndim)
         return (1.0 - s) * x + s * y, promised  # exactly y at a full step: zeros stay zeros
 
@@ -59,6 +61,6 @@ class ProximalGradient(BlockMethod):
         self, block: Block, x: Array, seen: Seen, constant: float, p: float
     ) -> tuple[Array, Array]:
         if constant == 0.0:  # the model is linear, and its minimiser is already known
-            return seen.answer.point, seen.gap
+            return seen.answer.point, seen.attained
         answer = block.oracle.prox(seen.gradient, x, constant, p)
         return answer.point, seen.penalty - answer.value

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from restpoint.array import Array, Parametric, expand, inner, namespace, power_sum
 from restpoint.errors import CapabilityError
-from restpoint.penalties import Penalty
+from restpoint.penalties import Penalty, SeparableSublinear
 from restpoint.sets import Set
 
 
@@ -48,6 +48,11 @@ class Oracle(Parametric, ABC):
         """What the lower bound of ``linear`` rests on; certificates repeat it."""
         return "exact oracle"
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What an iteration bound takes on trust about this oracle; certificates do not."""
+        return ()
+
     @classmethod
     def missing(cls, set: Set, penalty: Penalty) -> tuple[str, ...]:
         """The conditions of this rule that the pair does not meet, in words."""
@@ -83,7 +88,13 @@ class Oracle(Parametric, ABC):
         Twice max over S of |g|'|y| covers a wrong choice between two candidates that rounding cannot tell apart.
         """
         xp = namespace(g)
-        return 2.0 * self.set.absolute_support(xp.abs(g)) + self.penalty.magnitude(point)
+        size = xp.abs(g)
+        total = 2.0 * self.set.absolute_support(size) + self.penalty.magnitude(point)
+        if self.kind == "dual bound" and isinstance(self.penalty, SeparableSublinear):
+            # The bound adds a subgradient of h to g: it may be large beside g, and cancel where h(y) is small.
+            steepest = [xp.abs(slope + 0.0 * size) for slope in self.penalty.slopes()]
+            total = total + self.set.absolute_support(xp.maximum(*steepest))
+        return total
 
     def linear_value(self, g: Array, y: Array) -> Array:
         """g'y + h(y)."""

@@ -25,7 +25,7 @@ from restpoint.sets import Set
 class DeclaredSet(Set):
     """A compact convex set known by its linear oracle and its diameter alone.
 
-    Bounds that the set's own functions would give are made from one point y0 = linear(0) and the diameter:
+    Bounds that the set's own functions would give are made from one point y0 = linear(1, ..., 1) and the diameter:
     S lies in the ball of that radius around y0.
     """
 
@@ -98,7 +98,8 @@ class DeclaredSet(Set):
         return float(value)
 
     def _anchor(self, like: Array) -> Array:
-        return self.linear.events(namespace(like).zeros_like(like))
+        # Not at 0, where an oracle such as -g/||g|| has no answer.
+        return self.linear.events(namespace(like).ones_like(like))
 
     def _size(self, anchor: Array) -> Array:
         """max ||y||_2 over S, at most ||y0||_2 + diam_2."""
@@ -138,6 +139,12 @@ class DeclaredOracle(Oracle):
     @property
     def kind(self) -> str:
         return "declared oracle" if self.lower_bound_of is None else "dual bound"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        exact = "linear(g) is a minimiser"
+        bounded = "lower_bound(g) is the minimum, not only below it"
+        return (exact,) if self.lower_bound_of is None else (exact, bounded)
 
     def linear(self, g: Array) -> Answer:
         point = self.linear_of.events(g)
@@ -189,7 +196,8 @@ def declared(  # noqa: PLR0913 (one keyword for each thing that may be declared)
     prox
         ``prox(g, z, weight, p) -> y`` minimises g'(y - z) + (weight/2) ||y - z||_p^p + h(y) over S.
     diameter
-        diam_p(S) or an upper bound: a number that holds for every p you use, or a function of p.
+        diam_p(S) or an upper bound: a number that holds for every p you use and for p = 2 (which certificates
+        need), or a function of p.
     violation
         ``violation(x)``: how far x is from S. Without it feasibility is not checked, and certificates say so.
     lower_bound

@@ -14,6 +14,8 @@ from restpoint.penalties.base import SeparableSublinear
 class L1(SeparableSublinear):
     r"""h(x) = weight ||x||_1, weight >= 0: a number, or one per start.
 
+    An array of weights is a batch of problems (a path of penalties), not one weight for each entry of x.
+
     prox: soft thresholding. Sublinear (the support function of the box [-weight, weight]^n) and separable.
 
     >>> import numpy as np

@@ -10,7 +10,7 @@ import numpy as np
 
 from restpoint.array import Array, convert, generator, namespace, to_host
 from restpoint.errors import DataError, ShapeError, described
-from restpoint.problem import Blocks, Problem, relative_violation
+from restpoint.problem import Blocks, Problem, common
 
 FEASIBILITY = {"float64": 1e-12, "float32": 1e-6}
 
@@ -55,7 +55,8 @@ def enter(
         if given is None
         else _spread(given, problem, batch_shape, like)
     )
-    tolerance = FEASIBILITY[str(to_host(like[:0]).dtype)] if feasibility is None else feasibility
+    precision = "float32" if like.dtype == namespace(like).float32 else "float64"
+    tolerance = FEASIBILITY[precision] if feasibility is None else feasibility
     if given is not None:
         _check_feasible(flat, xs, tolerance)
     return Entrance(
@@ -94,8 +95,7 @@ def _batch_shape(problem: Problem, starts: int | None, given: Blocks | None) -> 
 def _like(problem: Problem, given: Blocks | None) -> Array:
     """The array whose library, dtype and device the run uses: x0's, else the data's, else NumPy float64."""
     if given is not None:
-        xp = namespace(*given)
-        return given[0] if all(x.dtype == given[0].dtype for x in given) else xp.zeros(1)
+        return common(given)
     return problem.smooth.like if problem.smooth.like is not None else np.zeros(1)
 
 
@@ -117,10 +117,10 @@ def _spread(given: Blocks, problem: Problem, batch_shape: tuple[int, ...], like:
 
 
 def _check_feasible(flat: Problem, xs: Blocks, tolerance: float) -> None:
-    for i, (s, size, x) in enumerate(zip(flat.sets, flat.scale(), xs, strict=True)):
-        violation = s.violation(x)
-        if not bool(np.all(relative_violation(violation, size) <= tolerance)):
+    for i, (s, x, far) in enumerate(zip(flat.sets, xs, flat.relative_violations(xs), strict=True)):
+        if not np.all(far <= tolerance):
+            violation = float(np.max(to_host(s.violation(x))))
             raise DataError(
-                f"x0[{i}] lies outside {type(s).__name__}: violation {float(np.max(to_host(violation))):.3g}, more "
-                f"than {tolerance:.0e} of the set's size; pass x0=problem.project(x0) if the nearest point will do"
+                f"x0[{i}] lies outside {type(s).__name__}: violation {violation:.3g}, more than {tolerance:.0e} of "
+                "the set's radius; pass x0=problem.project(x0) if the nearest point will do"
             )

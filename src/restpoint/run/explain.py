@@ -81,7 +81,9 @@ def explain(
         absolute = usable(eps.absolute(value, gap))
     else:
         absolute = np.full_like(value, eps)
-    bound = guarantee(entrance.problem, method, eps=absolute, value=value, measure=measure).at((0,))
+    bound = guarantee(
+        entrance.problem, method, entrance.xs, eps=absolute, value=value, measure=measure
+    ).at((0,))
     oracles = tuple(f"{b.oracle.name}: {b.oracle.kind}" for b in problem.blocks)
     return Explanation(
         method, reason, problem.facts(), oracles, float(absolute.reshape(-1)[0]), bound

@@ -18,7 +18,7 @@ from restpoint.methods import (
     Method,
     WithoutGuarantee,
 )
-from restpoint.problem import Problem
+from restpoint.problem import Blocks, Problem
 from restpoint.run.stop import Measure
 from restpoint.smooth import Curvature
 
@@ -39,9 +39,15 @@ def lower_bound(problem: Problem) -> Number | None:
 
 
 def guarantee(
-    problem: Problem, method: Method, *, eps: Number, value: Number, measure: Measure = "max"
+    problem: Problem,
+    method: Method,
+    xs: Blocks,
+    *,
+    eps: Number,
+    value: np.ndarray,
+    measure: Measure = "max",
 ) -> Bound:
-    """The iteration bound for reaching ``eps`` from a start of objective ``value``."""
+    """The iteration bound for reaching ``eps`` from the starts ``xs`` of objective ``value``."""
     if isinstance(method, WithoutGuarantee):
         return Bound.none("the method runs without guarantee, because the user asked for it")
     if not isinstance(method, BlockMethod):
@@ -49,7 +55,7 @@ def guarantee(
     if not method.exact:
         return Bound.none("sampled gradients are bounded in expectation only (theory E15)")
     lower, eps = lower_bound(problem), eps * MARGIN**2
-    delta = None if lower is None else np.maximum(value - lower, 0.0)
+    delta = None if lower is None else _delta(problem, xs, value, lower)
     if delta is not None and np.all(np.isnan(delta)):
         return Bound.none("Phi is not finite at the starting points")
     curvature = method.curvature(problem)
@@ -63,7 +69,21 @@ def guarantee(
         return bound.withdraw(
             f"the constant {max(curvature.constants):.6g} is not true of f, which needs {needed:.6g}"
         )
+    bound = bound.assuming(
+        "rounding, with the certificate's allowance for it, stays below 1e-9 eps",
+        *(words for block in problem.blocks for words in block.oracle.assumptions),
+    )
     return bound if lower is None else _unless_below(bound, lower, value)
+
+
+def _delta(problem: Problem, xs: Blocks, value: np.ndarray, lower: Number) -> np.ndarray:
+    """Phi(x1) - lower bound, rounded up: by what f proves of its own rounding, else by 64 units."""
+    size = np.abs(value) + np.abs(lower)
+    rounding = 64.0 * np.finfo(value.dtype).eps * size
+    proved = problem.smooth.rounding(xs)
+    if proved is not None:
+        rounding = to_host(proved[0]) + 8.0 * np.finfo(value.dtype).eps * size
+    return np.asarray(np.maximum(value - lower, 0.0) + rounding, dtype=np.float64)
 
 
 def _unless_below(bound: Bound, lower: Number, value: Number) -> Bound:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from restpoint.methods import Key, Method, Work
 from restpoint.problem import Blocks, Problem
 from restpoint.run.door import Entrance
 from restpoint.run.guarantee import MARGIN, guarantee, lower_bound
+from restpoint.run.ledger import Ledger, Rows
 from restpoint.run.observers import Observer, Trace, View, wants_to_end
 from restpoint.run.promise import Promise
 from restpoint.run.status import Status
@@ -29,37 +30,6 @@ from restpoint.run.stop import Relative, Stop, usable
 GATHER_EVERY = 16
 # A start whose proposals were refused so often sits at the rounding floor.
 REFUSALS = 40
-
-
-@dataclass
-class Rows:
-    """What is known of the starts that are still carried along; every array has one entry a row."""
-
-    start: np.ndarray  # which start of the run this row is
-    active: np.ndarray  # still running
-    limit: np.ndarray  # iterations allowed
-    eps: np.ndarray
-    target: np.ndarray  # the gap at which a certificate is asked for
-    refusals: np.ndarray
-    value: np.ndarray
-    gap: np.ndarray
-    best_gap: np.ndarray
-    unchanged: np.ndarray  # iterations without a change of value or gap
-
-    def take(self, index: np.ndarray) -> Rows:
-        return Rows(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
-
-
-class Ledger:
-    """The final word on every start, written when it finishes."""
-
-    def __init__(self, count: int) -> None:
-        self.status = np.full(count, Status.ITERATION_LIMIT, dtype=object)
-        self.iterations = np.zeros(count, dtype=np.int64)
-        self.work = {name: np.zeros(count) for name in Work._fields}
-        self.value = np.full(count, np.nan)
-        self.gap = np.full(count, np.nan)
-        self.active = np.ones(count, dtype=bool)
 
 
 class Loop:
@@ -102,20 +72,9 @@ class Loop:
         )
         self.eps = usable(self.eps)
         self.bound = guarantee(
-            entrance.problem, method, eps=self.eps, value=value, measure=stop.measure
+            entrance.problem, method, entrance.xs, eps=self.eps, value=value, measure=stop.measure
         )
-        self.rows = Rows(
-            start=np.arange(count),
-            active=np.ones(count, dtype=bool),
-            limit=self._limits(seed),
-            eps=self.eps,
-            target=self.eps.copy(),
-            refusals=np.zeros(count, dtype=np.int64),
-            value=np.full(count, np.nan),
-            gap=np.full(count, np.nan),
-            best_gap=np.full(count, np.inf),
-            unchanged=np.zeros(count, dtype=np.int64),
-        )
+        self.rows = Rows.opened(self.eps, self._limits(seed))
         self._judge(value, gap)
         self._gather()
 
@@ -232,11 +191,14 @@ class Loop:
 
     def _keep_best(self, gap: np.ndarray) -> None:
         better = self.rows.active & (gap < self.rows.best_gap)
-        if better.all():
-            self.best, self.rows.best_gap = self.state.xs, gap
-        elif better.any():
-            self.best = where(better, self.state.xs, self.best)
+        if better.any():
+            self._return_current(better)
             self.rows.best_gap = np.where(better, gap, self.rows.best_gap)
+
+    def _return_current(self, which: np.ndarray) -> None:
+        """The point that these rows would return is the current one."""
+        self.best = self.state.xs if which.all() else where(which, self.state.xs, self.best)
+        self.ledger.best_iteration[self.rows.start[which]] = self.iteration
 
     def _propose(self, proposed: np.ndarray, gap: np.ndarray) -> None:
         """The gap proposes, the certificate disposes."""
@@ -253,7 +215,7 @@ class Loop:
         proved = np.zeros_like(proposed)
         proved[index[good]] = True
         if proved.any():
-            self.best = where(proved, self.state.xs, self.best)
+            self._return_current(proved)
             self._finish(proved, Status.CERTIFIED)
         refused = index[~good]
         rows.refusals[refused] += 1
@@ -274,7 +236,10 @@ class Loop:
         if not stop.watches_value:
             return
         if stop.target_value is not None:
-            self._finish(rows.active & (value <= stop.target_value), Status.TARGET_REACHED)
+            reached = rows.active & (value <= stop.target_value)
+            if reached.any():
+                self._return_current(reached)  # the status speaks of the point returned
+                self._finish(reached, Status.TARGET_REACHED)
         change = np.abs(value - rows.value)  # NaN, and so no verdict, at the first look
         if stop.value_change is not None:
             self._finish(rows.active & (change <= stop.value_change), Status.STALLED)
@@ -314,14 +279,10 @@ class Loop:
             return
         mask = mask.copy()
         if not self.method.exact and status is not Status.NON_FINITE:
-            self.best = where(mask, self.state.xs, self.best)
+            self._return_current(mask)
         who = self.rows.start[mask]
         self.rows.active = self.rows.active & ~mask
-        self.ledger.active[who] = False
-        self.ledger.status[who] = status
-        self.ledger.iterations[who] = self.iteration
-        for name, column in self.ledger.work.items():
-            column[who] = getattr(self.total, name)
+        self.ledger.close(who, status, self.iteration, self.total)
 
     def _gather(self) -> None:
         """Carry on with the survivors alone, once they are at most half of the rows."""
@@ -385,9 +346,7 @@ class Loop:
         proved = certificate.holds(
             self.eps, measure=self.stop.measure, feasibility=self.entrance.feasibility
         )
-        status = self.ledger.status
-        status[proved] = Status.CERTIFIED
-        status[~proved & (status == Status.CERTIFIED)] = Status.STALLED
+        self.ledger.judge(proved)
         return best, last, certificate, self.promise.bound(self.bound)
 
     def _certify(self, problem: Problem, xs: Blocks) -> Certificate:

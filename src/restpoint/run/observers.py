@@ -74,9 +74,13 @@ def _read_only(x: Array) -> Array:
 
 
 class Trace:
-    """Value and gap of every start over the iterations; long runs are thinned to at most 2,000 rows, evenly."""
+    """Value and gap of every start over the iterations.
+
+    Long runs are thinned, evenly, to at most 2,000 rows, and with many starts to about a million entries.
+    """
 
     LIMIT = 2000
+    ENTRIES = 1_000_000
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, float, float, np.ndarray, np.ndarray]] = []
@@ -89,7 +93,7 @@ class Trace:
         if self._rows and self._rows[-1][0] % self._every:
             self._rows.pop()
         self._rows.append((iteration, seconds, gradients, value, gap))
-        if len(self._rows) > self.LIMIT:
+        if len(self._rows) > min(self.LIMIT, max(50, self.ENTRIES // max(1, value.size))):
             self._every *= 2
             kept = [row for row in self._rows[:-1] if row[0] % self._every == 0]
             self._rows = [*kept, self._rows[-1]]

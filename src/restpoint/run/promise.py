@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restpoint.array import UNIT_ROUNDOFF, namespace, to_host
+from restpoint.array import UNIT_ROUNDOFF, inner, namespace, to_host
 from restpoint.bounds import Bound
 from restpoint.methods import Method, State, WithoutGuarantee
 from restpoint.problem import Problem
@@ -43,6 +43,7 @@ class Promise:
         short = (starts >= 0) & (before - after < promised - 256.0 * unit * size)
         if not short.any():
             return
+        size = size + _gap_terms(problem, old)
         short &= before - after < promised - self._rounding(problem, old, new, size, unit)
         if short.any():
             i = int(np.flatnonzero(short)[0])
@@ -69,3 +70,15 @@ class Promise:
         xp = namespace(new.xs[0])
         proved = to_host(xp.astype(errors[0][0] + errors[1][0], xp.float64))  # type: ignore[index]
         return np.asarray(proved + 256.0 * unit * size)
+
+
+def _gap_terms(problem: Problem, state: State) -> np.ndarray:
+    """The size of what the promises of a step were summed from."""
+    look, total = state.look, 0.0
+    for block, x, g, answer in zip(
+        problem.blocks, state.xs, look.gradients, look.answers, strict=True
+    ):
+        xp, ndim = namespace(x), block.set.event_ndim
+        total = total + inner(xp.abs(g), xp.abs(x), ndim) + block.penalty.magnitude(x)
+        total = total + block.oracle.magnitude(g, answer.point)
+    return to_host(total)

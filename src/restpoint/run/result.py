@@ -29,7 +29,7 @@ NEXT_STEP = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The point returned by each start, and what is proved about it.
 
@@ -151,6 +151,9 @@ class Result:
         index = pd.MultiIndex.from_tuples(np.ndindex(shape)) if len(shape) > 1 else None
         frame = {name: np.asarray(column).reshape(-1) for name, column in columns.items()}
         return pd.DataFrame(frame, index=index)
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.method}: {self._lines()[0]}>"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

@@ -25,7 +25,7 @@ def solve(
     starts: int | None = None,
     x0: Any = None,
     rng: int = 0,
-    stop: Stop | None = None,
+    stop: Stop = Stop(),
     observers: Sequence[Observer] = (),
 ) -> Result:
     """Find an eps-stationary point from every start, and prove it.
@@ -58,7 +58,13 @@ def solve(
         loop.interrupt("stopped by Ctrl-C")
     finally:
         _close(observers)
-    return _result(problem, loop)
+    try:
+        return _result(problem, loop)
+    except (
+        KeyboardInterrupt
+    ):  # while the end was being certified: what was reached is certified all the same
+        loop.interrupt("stopped by Ctrl-C")
+        return _result(problem, loop)
 
 
 def iterate(
@@ -69,7 +75,7 @@ def iterate(
     starts: int | None = None,
     x0: Any = None,
     rng: int = 0,
-    stop: Stop | None = None,
+    stop: Stop = Stop(),
     observers: Sequence[Observer] = (),
 ) -> Generator[View, None, Result]:
     """The same loop as ``solve``, one ``View`` at a time; the generator's return value is the ``Result``.
@@ -109,7 +115,7 @@ def _prepare(
     starts: int | None,
     x0: Any,
     rng: int,
-    stop: Stop | None,
+    stop: Stop,
     observers: Sequence[Observer],
 ) -> Loop:
     stop = Stop() if stop is None else stop

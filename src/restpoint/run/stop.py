@@ -10,7 +10,7 @@ import numpy as np
 from restpoint.array import real_number
 from restpoint.errors import DataError
 
-# Far above anything that underflows in a certificate, far below any scale of data.
+# The eps of a start without a scale: above what underflows in a certificate of the zero function.
 SMALLEST = 1e-280
 
 
@@ -56,7 +56,7 @@ class Stop:
     relative_value_change  the same in units of |Phi_k|, default none
     patience               STALLED after so many iterations without a change of Phi or gap in any bit; None: go on
     measure                what eps bounds: "max" of the block gaps (the paper's notion) or their "sum" (joint)
-    feasibility            the violation that a certified point may have, in units of the set's size;
+    feasibility            the violation that a certified point may have, in units of the set's radius;
                            default 1e-12, or 1e-6 for float32 points
     """
 

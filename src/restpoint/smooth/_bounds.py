@@ -33,14 +33,16 @@ def largest_distance(set: Set, p: float, shape: tuple[int, ...]) -> float:
 
 def largest_product(set: Set, g: np.ndarray) -> float:
     """An upper bound on g'y over the set."""
-    host = _on_host(set)
+    host, (g, unit) = _on_host(set), scaled(g)
     value, size = _numbers(host.support(g)), _numbers(host.absolute_support(np.abs(g)))
-    return float(np.max(value)) + _slack(value, g.size) * float(np.max(size))
+    bound = unit * (float(np.max(value)) + _slack(value, g.size) * float(np.max(size)))
+    return bound if bound == 0.0 or unit == 1.0 else math.nextafter(bound, math.inf)
 
 
 def largest_absolute_product(set: Set, a: np.ndarray) -> float:
     """An upper bound on a'|y| over the set, a >= 0."""
-    return _largest(_on_host(set).absolute_support(a), a.size)
+    a, unit = scaled(a)
+    return product_up(unit, _largest(_on_host(set).absolute_support(a), a.size))
 
 
 def in_orthant(set: Set, shape: tuple[int, ...]) -> bool:
@@ -62,6 +64,15 @@ def in_orthant(set: Set, shape: tuple[int, ...]) -> bool:
         if not bool(np.all(_numbers(answers) <= 0.0)):
             return False
     return True
+
+
+def scaled(g: np.ndarray) -> tuple[np.ndarray, float]:
+    """g / unit and the unit, a power of 2: 1 unless the squares of the entries could overflow or underflow."""
+    exponent = math.frexp(float(np.max(np.abs(g))))[1]
+    if abs(exponent) < 256:
+        return g, 1.0
+    exponent = min(max(exponent, -1000), 1000)
+    return np.ldexp(g, -exponent), math.ldexp(1.0, exponent)
 
 
 def power(base: float, exponent: float) -> float:

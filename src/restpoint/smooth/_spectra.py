@@ -16,21 +16,36 @@ from restpoint.array import UNIT_ROUNDOFF, gamma
 LARGEST_SIDE = 4000
 # Correctly rounded row sums, one Python call per row, decide exactly but slowly.
 LARGEST_EXACT_SIDE = 1000
+# Far above the backward error of a symmetric eigenvalue solver, in units of the side times ||Q||_F.
+SOLVER_ERROR = 1e-12
 
 
 def largest_eigenvalue(Q: np.ndarray) -> float:
-    """An upper bound on lambda_max of a symmetric matrix, within about 1e-12 of it relative to ||Q||.
+    """An upper bound on lambda_max of a symmetric matrix: see ``largest_eigenvalue_between``."""
+    return largest_eigenvalue_between(Q)[1]
 
-    Where Gershgorin's circles decide (diagonal and diagonally dominant matrices), the sign is exact.
+
+def largest_eigenvalue_between(Q: np.ndarray) -> tuple[float, float]:
+    """A lower and an upper bound on lambda_max of a symmetric matrix.
+
+    Up to ``LARGEST_SIDE`` they are within about 1e-12 of it, times the side and relative to ||Q||; above that they are
+    the largest diagonal entry and ||Q||_F. Where Gershgorin's circles decide (diagonal and diagonally dominant
+    matrices), the sign of the upper bound is exact.
     """
     scaled, exponent = _scaled(Q)
-    side = Q.shape[0]
-    bounds = [_frobenius(scaled)]
-    if side <= LARGEST_EXACT_SIDE:
-        bounds.append(_gershgorin(scaled))
+    side, size = Q.shape[0], _frobenius(scaled)
+    attained, bounds = float(np.max(np.diagonal(scaled))), [size]
     if side <= LARGEST_SIDE:
-        bounds.append(_proved_by_cholesky(scaled))
-    return _unscaled(min(bounds), exponent)
+        estimate, proved = _proved_by_cholesky(scaled)
+        attained = max(attained, estimate - SOLVER_ERROR * side * size)
+        bounds.append(proved)
+    try:
+        low = math.ldexp(attained, exponent)
+    except OverflowError:
+        low = -math.inf
+    high = _unscaled(min(bounds), exponent)
+    # Not of the scaled matrix, whose smallest entries may have become 0: this one decides the sign.
+    return low, min(high, _gershgorin(Q)) if side <= LARGEST_EXACT_SIDE else high
 
 
 def squared_spectral_norm(A: np.ndarray, *, largest_side: int = LARGEST_SIDE) -> float:
@@ -70,17 +85,20 @@ def _gershgorin(Q: np.ndarray) -> float:
     """max_i q_ii + sum_{j != i} |q_ij|; ``fsum`` rounds once, so a bound of 0 is really 0."""
     radii = np.abs(Q)
     np.fill_diagonal(radii, np.diagonal(Q))
-    largest = max(math.fsum(row) for row in radii)
+    try:
+        largest = max(math.fsum(row) for row in radii)
+    except OverflowError:
+        return math.inf
     return math.nextafter(largest, math.inf) if largest > 0 else largest
 
 
-def _proved_by_cholesky(Q: np.ndarray) -> float:
-    """shift + error such that fl(shift I - Q) has a Cholesky factor; infinity if none is found."""
+def _proved_by_cholesky(Q: np.ndarray) -> tuple[float, float]:
+    """The solver's estimate, and shift + error such that fl(shift I - Q) has a Cholesky factor; infinite without."""
     side = Q.shape[0]
     try:
         estimate = float(np.linalg.eigvalsh(Q)[-1])
     except np.linalg.LinAlgError:
-        return math.inf
+        return -math.inf, math.inf
     margin = UNIT_ROUNDOFF * side * (abs(estimate) + float(np.max(np.abs(Q))))
     for _ in range(16):
         shift = estimate + margin
@@ -95,5 +113,5 @@ def _proved_by_cholesky(Q: np.ndarray) -> float:
         # so lambda_min(shifted) >= -that times trace(shifted); the diagonal was rounded once.
         error = gamma(2 * side + 4) * float(np.trace(shifted))
         error += 2.0 * UNIT_ROUNDOFF * float(np.max(np.abs(np.diagonal(shifted))))
-        return shift + 1.001 * error + 2.0 * UNIT_ROUNDOFF * abs(shift)
-    return math.inf
+        return estimate, shift + 1.001 * error + 2.0 * UNIT_ROUNDOFF * abs(shift)
+    return estimate, math.inf

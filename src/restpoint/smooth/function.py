@@ -103,9 +103,16 @@ class Function(Smooth):
             blockwise = Curvature(self._constant, self._p)
             if self._joint or len(self.shapes) == 1:
                 joint = blockwise
-            elif self._convex:  # f at a mean of one-block moves, theory E27
-                factor = len(self.shapes) ** (self._p - 1.0) * (1.0 + 1e-14)
-                joint = Curvature(tuple(factor * c for c in self._constant), self._p)
+            elif self._convex:
+                # A d-th of the way is a mean of one-block moves inside the sets, which gives d^(p-1) there; d such
+                # pieces in a row give d^(2-p) times that, for every p <= 2 (theory E27 is the case p = 2).
+                factor = float(len(self.shapes))
+                joint = Curvature(
+                    tuple(
+                        math.nextafter(factor * c, math.inf) if c > 0 else c for c in self._constant
+                    ),
+                    self._p,
+                )
         return Facts(
             joint=joint,
             blockwise=blockwise,

@@ -13,7 +13,7 @@ from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace, to_host
 from restpoint.errors import DataError, ShapeError
 from restpoint.smooth import _bounds, _checks
 from restpoint.smooth._rounding import SLACK, is_double, underflow
-from restpoint.smooth._spectra import largest_eigenvalue
+from restpoint.smooth._spectra import largest_eigenvalue_between
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Quadratic(Smooth):
         return (gradient if self.b is None else gradient + self.b,)
 
     def facts(self, sets: Sequence[Set]) -> Facts:
-        smallest, largest = self._spectrum
+        smallest, largest, attained = self._spectrum
         curvature = Curvature((max(largest, 0.0),)) if math.isfinite(largest) else None
         return Facts(
             joint=curvature,
@@ -77,9 +77,9 @@ class Quadratic(Smooth):
             block_concave=largest <= 0.0,
             convex=smallest >= 0.0,
             lower_bound=self._lower_bound(sets[0]),
-            # Along the top eigenvector f attains its curvature, if the set lets it move that way. The eigenvalue
-            # is an upper bound by a hair, hence the factor.
-            needed=max(largest, 0.0) * (1.0 - 1e-6) if sets[0].has_interior else 0.0,
+            # Along the top eigenvector f attains its curvature, if the set lets it move that way. The factor leaves
+            # room for a constant that was rounded.
+            needed=max(0.0, attained) * (1.0 - 1e-6) if sets[0].has_interior else 0.0,
         )
 
     def rounding(self, xs: Blocks) -> tuple[Array, Blocks] | None:
@@ -97,14 +97,18 @@ class Quadratic(Smooth):
         return value + tiny * (1.0 + xp.sum(magnitude, axis=-1)), (entries,)
 
     @cached_property
-    def _spectrum(self) -> tuple[float, float]:
-        """A lower bound on the smallest eigenvalue and an upper bound on the largest one."""
+    def _spectrum(self) -> tuple[float, float, float]:
+        """A lower bound on the smallest eigenvalue, an upper and a lower bound on the largest one."""
         Q = np.asarray(to_host(self.Q), dtype=np.float64)
-        smallest, largest = -largest_eigenvalue(-Q), largest_eigenvalue(Q)
-        invisible = 1e-10 * Q.shape[0] * max(-smallest, largest)
+        attained, largest = largest_eigenvalue_between(Q)
+        attained_down, largest_down = largest_eigenvalue_between(-Q)
+        smallest = -largest_down
+        # What rounding the entries of Q, to its dtype, can have moved an eigenvalue by, and more.
+        unit = max(1e-10, 4.0 * float(namespace(self.Q).finfo(self.Q.dtype).eps))
+        invisible = unit * Q.shape[0] * max(-smallest, largest)
         for name, declared, excess in (
-            ("concave", self._declared_concave, largest),
-            ("convex", self._declared_convex, -smallest),
+            ("concave", self._declared_concave, attained),
+            ("convex", self._declared_convex, attained_down),
         ):
             if declared and excess > invisible:
                 raise DataError(
@@ -114,6 +118,7 @@ class Quadratic(Smooth):
         return (
             max(smallest, 0.0) if self._declared_convex else smallest,
             min(largest, 0.0) if self._declared_concave else largest,
+            min(attained, 0.0) if self._declared_concave else attained,
         )
 
     def _lower_bound(self, set: Set) -> float | None:
@@ -125,7 +130,9 @@ class Quadratic(Smooth):
             bound = bowl
         else:
             b = np.asarray(to_host(self.b), dtype=np.float64)
-            slope = float(np.linalg.norm(b)) * (1.0 + gamma(b.size + 4))
+            direction, unit = _bounds.scaled(b)
+            norm = float(np.linalg.norm(direction)) * (1.0 + gamma(b.size + 4))
+            slope = _bounds.product_up(unit, norm)
             # min over 0 <= r <= R of smallest r^2/2 - slope r
             deepest = slope / smallest if smallest * radius > slope else radius
             by_norms = (0.5 * smallest * deepest - slope) * deepest

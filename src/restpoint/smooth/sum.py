@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
@@ -142,7 +142,7 @@ class Sum(Smooth):
         p = min(part.p for part in curved)
         totals = []
         for i, (own_set, shape) in enumerate(zip(sets, self.shapes, strict=True)):
-            total = math.fsum(
+            total = _total(
                 part.constants[i]
                 if part.p == p or part.constants[i] == 0.0
                 else part.constants[i]
@@ -175,5 +175,15 @@ def _added_bounds(bounds: Sequence[float | None]) -> float | None:
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds):
         return None
-    total = math.fsum(known)  # rounded once
+    total = _total(known)
+    if not math.isfinite(total):
+        return None
     return total if len(known) == 1 or total == 0.0 else math.nextafter(total, -math.inf)
+
+
+def _total(numbers: Iterable[float]) -> float:
+    """The sum, rounded once; infinite where it overflows."""
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return math.inf
