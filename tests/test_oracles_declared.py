@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from restpoint.array import namespace
 from restpoint.errors import CapabilityError, DataError, EvaluationError
 from restpoint.oracles import declared, find
 from restpoint.oracles.base import Oracle
@@ -85,7 +86,7 @@ class TestCorrectDeclarations:
         np.testing.assert_array_equal(point, one_by_one)
 
     def test_single_precision_and_other_libraries(self, like):
-        xp = like.__array_namespace__() if hasattr(like, "__array_namespace__") else np
+        xp = namespace(like)
         oracle = declared(lambda g: -xp.sign(g), diameter=_width)
         g = xp.asarray([[1.0, -2.0, 3.0], [-1.0, 1.0, 1.0]], dtype=like.dtype)
         answer = oracle.linear(g)

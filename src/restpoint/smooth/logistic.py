@@ -55,7 +55,8 @@ class Logistic(LinearTerms):
     def rounding(self, xs: Blocks) -> tuple[Array, Blocks] | None:
         """|A|'(e + gamma_N s) per entry, e the errors of the slopes s that come from the margins and from exp.
 
-        An error h of a margin changes its slope, and its loss, by at most s (e^h - 1), and by at most h.
+        An error h of a margin changes its loss by at most s (e^h - 1), its slope by at most min(s, 1 - s) (e^h - 1),
+        and both by at most h.
         """
         (x,) = xs
         if not is_double(x, self.A):
@@ -66,11 +67,13 @@ class Logistic(LinearTerms):
         shift = SLACK * gamma(columns) * (xp.abs(x) @ absolute.T) + tiny
         small = xp.exp(-xp.abs(margins))
         slopes = _opposite_probability(margins, small)
-        moved = xp.where(shift < 1.0, slopes * xp.expm1(xp.minimum(shift, 1.0 + 0 * shift)), shift)
-        moved = SLACK * moved + tiny
+        growth = xp.expm1(xp.minimum(shift, 1.0 + 0 * shift))
+        near, saturated = shift < 1.0, small / (1.0 + small)  # min(s, 1 - s)
+        moved = SLACK * xp.where(near, slopes * growth, shift) + tiny
+        turned = SLACK * xp.where(near, saturated * growth, shift) + tiny
         losses = xp.log1p(small) - xp.minimum(margins, 0.0 * margins)
         functions = gamma(2 * FUNCTION_ROUNDINGS + 4)
-        error = xp.minimum(moved + functions * slopes, 1.0 + 0 * moved)
+        error = xp.minimum(turned + functions * slopes, 1.0 + 0 * turned)
         entries = SLACK * ((error + gamma(rows) * slopes) @ absolute) + tiny
         value = xp.sum(moved, axis=-1) + gamma(rows + 2 * FUNCTION_ROUNDINGS + 4) * xp.sum(
             losses, axis=-1
