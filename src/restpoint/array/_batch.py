@@ -10,6 +10,8 @@ import dataclasses
 import functools
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from restpoint.array._namespace import Array, is_array, namespace
 from restpoint.array._reductions import expand
 
@@ -40,6 +42,8 @@ def _take(tree: Any, index: Array) -> Any:
 def _where(mask: Array, new: Any, old: Any) -> Any:
     if old is None:  # nothing to keep: what only a step brings, on the first step
         return new
+    if type(new) is np.ndarray:  # the frequent case, without the general machinery
+        return np.where(expand(mask, new.ndim - 1), new, old)
     if is_array(new):
         return namespace(new).where(expand(beside(mask, new), new.ndim - 1), new, old)
     if isinstance(new, tuple):
