@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import restpoint as rp
-from restpoint.smooth._spectra import largest_eigenvalue_between
+from restpoint.kernels.spectra import largest_eigenvalue_between
 
 
 def exact_dot(a, b):
@@ -111,8 +111,8 @@ def test_a_true_constant_is_not_refuted_by_the_slack_of_the_eigenvalue_bound():
 
 
 def test_a_matrix_too_large_for_an_eigenvalue_problem_refutes_nothing_that_is_true(monkeypatch):
-    monkeypatch.setattr("restpoint.smooth._spectra.LARGEST_SIDE", 3)
-    monkeypatch.setattr("restpoint.smooth._spectra.LARGEST_EXACT_SIDE", 3)
+    monkeypatch.setattr("restpoint.kernels.spectra.LARGEST_SIDE", 3)
+    monkeypatch.setattr("restpoint.kernels.spectra.LARGEST_EXACT_SIDE", 3)
     ball = rp.Block(rp.sets.L2Ball())
     problem = rp.Problem(rp.smooth.Quadratic(np.eye(9), np.ones(9)), ball)
     method = rp.ProximalGradient(smoothness=rp.Majorant(1.0))

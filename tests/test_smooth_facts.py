@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from restpoint.errors import DataError
+from restpoint.kernels.spectra import largest_eigenvalue, squared_spectral_norm
 from restpoint.sets import Box, L2Ball, Simplex
 from restpoint.smooth import (
     Curvature,
@@ -19,7 +20,6 @@ from restpoint.smooth import (
     Sum,
 )
 from restpoint.smooth._bounds import in_orthant
-from restpoint.smooth._spectra import largest_eigenvalue, squared_spectral_norm
 from restpoint.smooth.power_sum import two_sided_factor
 from smooth_cases import cases
 
@@ -347,7 +347,7 @@ def test_the_multilinear_constants_follow_the_radii():
     A = np.random.default_rng(6).standard_normal((4, 4, 4, 4))
     smooth, radii = Multilinear(A), (0.5, 1.0, 2.0, 4.0)
     facts = smooth.facts([L2Ball(radius) for radius in radii])
-    size = 4.0 * smooth.spectral_bound
+    size = 4.0 * smooth.kernel.spectral_bound()
     np.testing.assert_allclose(facts.joint.constants, [3 * size / r**2 for r in radii], rtol=1e-13)
     np.testing.assert_allclose(facts.lower_bound, -size, rtol=1e-13)
     fixed = smooth.facts([Box(0.0, 0.0), L2Ball(), L2Ball(), L2Ball()])
@@ -363,10 +363,10 @@ def test_the_multilinear_constants_follow_the_radii():
 def test_the_spectral_bound_uses_the_best_unfolding():
     """For order 4 the square unfolding has norm about 2n, a single mode about n^(3/2)."""
     A = np.random.default_rng(7).standard_normal((8, 8, 8, 8))
-    bound = Multilinear(A).spectral_bound
+    bound = Multilinear(A).kernel.spectral_bound()
     np.testing.assert_allclose(bound, np.linalg.norm(A.reshape(64, 64), 2), rtol=1e-12)
     assert bound < min(np.linalg.norm(np.moveaxis(A, k, 0).reshape(8, -1), 2) for k in range(4))
-    assert Multilinear(np.zeros((2, 3))).spectral_bound == 0.0
+    assert Multilinear(np.zeros((2, 3))).kernel.spectral_bound() == 0.0
 
 
 # --- sums ------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from restpoint.array import Array, namespace, to_host
+from restpoint.kernels.spectra import squared_spectral_norm
 from restpoint.smooth import _checks
-from restpoint.smooth._spectra import squared_spectral_norm
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth
 
 if TYPE_CHECKING:

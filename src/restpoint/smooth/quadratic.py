@@ -11,9 +11,9 @@ import numpy as np
 
 from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace, to_host
 from restpoint.errors import DataError, ShapeError
+from restpoint.kernels.spectra import largest_eigenvalue_between
 from restpoint.smooth import _bounds, _checks
 from restpoint.smooth._rounding import SLACK, is_double, underflow
-from restpoint.smooth._spectra import largest_eigenvalue_between
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth
 
 if TYPE_CHECKING:

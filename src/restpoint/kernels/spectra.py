@@ -16,6 +16,8 @@ from restpoint.array import UNIT_ROUNDOFF, gamma
 LARGEST_SIDE = 4000
 # Correctly rounded row sums, one Python call per row, decide exactly but slowly.
 LARGEST_EXACT_SIDE = 1000
+# Unfoldings with a larger smaller side are left out of the bound on a tensor's spectral norm.
+LARGEST_UNFOLDED_SIDE = 2000
 # Far above the backward error of a symmetric eigenvalue solver, in units of the side times ||Q||_F.
 SOLVER_ERROR = 1e-12
 
@@ -59,6 +61,23 @@ def squared_spectral_norm(A: np.ndarray, *, largest_side: int = LARGEST_SIDE) ->
         rounding = 1.001 * gamma(max(rows, columns) + 1) * bound
         bound = min(bound, largest_eigenvalue(0.5 * gram + 0.5 * gram.T) + rounding)
     return _unscaled(bound, 2 * exponent)
+
+
+def spectral_bound(A: np.ndarray) -> float:
+    """An upper bound on the spectral norm of a tensor: the least one of the unfoldings looked at (theory E31).
+
+    Every mode alone, and the first modes against the last: for random tensors the square unfoldings are the tightest.
+    """
+    d, sizes = A.ndim, A.shape
+    groups: list[tuple[int, ...]] = [(k,) for k in range(d if d > 2 else 1)]
+    groups += [tuple(range(k)) for k in range(2, d - 1)]
+    squares: list[float] = []
+    for group in groups:
+        side = math.prod(sizes[k] for k in group)
+        if min(side, A.size // side) <= LARGEST_UNFOLDED_SIDE or not squares:
+            unfolding = np.moveaxis(A, group, range(len(group))).reshape(side, -1)
+            squares.append(squared_spectral_norm(unfolding, largest_side=LARGEST_UNFOLDED_SIDE))
+    return math.nextafter(math.sqrt(min(squares)), math.inf) if min(squares) > 0 else 0.0
 
 
 def _scaled(A: np.ndarray) -> tuple[np.ndarray, int]:

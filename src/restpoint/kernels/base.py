@@ -1,0 +1,81 @@
+"""What a kernel must be able to do: contract one tensor with vectors, in all modes but one, or but none."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from restpoint.array import Array, inner
+
+Vectors = tuple[Array, ...]
+
+
+class Kept:
+    """Partial contractions while one vector after another changes; the general form keeps nothing."""
+
+    def __init__(self, kernel: Kernel, xs: Vectors) -> None:
+        self.kernel, self.xs = kernel, xs
+
+    def partial(self, i: int) -> Array:
+        """A contracted with all current vectors but the i-th."""
+        return self.kernel.partial(self.xs, i)
+
+    def update(self, i: int, x: Array) -> None:
+        """The i-th vector is now ``x``."""
+        self.xs = (*self.xs[:i], x, *self.xs[i + 1 :])
+
+
+class Kernel(ABC):
+    """The multilinear form A(x_1, ..., x_d) of one tensor of order d >= 2.
+
+    Vector i has shape ``(*batch, sizes[i])``; the tensor never carries the batch. ``reference`` is the definition;
+    every other kernel is checked against it.
+    """
+
+    name: str  # said in reports
+    sizes: tuple[int, ...]
+
+    @abstractmethod
+    def partial(self, xs: Vectors, i: int) -> Array:
+        """A contracted with all vectors but the i-th: the gradient of the form in block i."""
+
+    @abstractmethod
+    def all_partials(self, xs: Vectors) -> Vectors:
+        """``partial`` for every i, sharing the reads of A."""
+
+    def value(self, xs: Vectors) -> Array:
+        """A(x_1, ..., x_d)."""
+        return inner(xs[0], self.partial(xs, 0))
+
+    def keep(self, xs: Vectors) -> Kept:
+        """Partial products for sequential updates from ``xs`` on."""
+        return Kept(self, xs)
+
+    @abstractmethod
+    def magnitudes(self, xs: Vectors) -> Vectors:
+        """``all_partials`` of |A| at vectors that are >= 0: what rounding errors are relative to."""
+
+    @abstractmethod
+    def depth(self, i: int) -> int:
+        """The summation depth of ``partial(xs, i)``: at most so many roundings on the way of any term (theory A12)."""
+
+    @abstractmethod
+    def largest(self) -> float:
+        """max |A|, entry by entry, or an upper bound."""
+
+    @abstractmethod
+    def spectral_bound(self) -> float:
+        """An upper bound on the spectral norm of A (theory E31), infinite where none is known."""
+
+    @property
+    @abstractmethod
+    def like(self) -> Array:
+        """An array that shows library, dtype and device of the tensor."""
+
+    @abstractmethod
+    def converted(self, like: Array) -> Kernel:
+        """The same tensor in the library, dtype and device of ``like``; itself where nothing changes."""
+
+    def facts(self) -> dict[str, Any]:
+        """What a report says about this kernel."""
+        return {"kernel": self.name, "sizes": self.sizes}
