@@ -1,6 +1,7 @@
 """Differentiable functions and what is known about them, one per file."""
 
 from restpoint.smooth.base import Curvature, Facts, Smooth, Sweep
+from restpoint.smooth.factored_tensor import FactoredTensor, rank_one
 from restpoint.smooth.function import Function
 from restpoint.smooth.least_squares import LeastSquares
 from restpoint.smooth.logistic import Logistic
@@ -11,6 +12,7 @@ from restpoint.smooth.sum import Sum
 
 __all__ = [
     "Curvature",
+    "FactoredTensor",
     "Facts",
     "Function",
     "LeastSquares",
@@ -21,4 +23,5 @@ __all__ = [
     "Smooth",
     "Sum",
     "Sweep",
+    "rank_one",
 ]
