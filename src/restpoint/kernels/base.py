@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from restpoint.array import Array, inner
+from restpoint.array import Array, inner, namespace
 
 Vectors = tuple[Array, ...]
 
@@ -54,6 +54,10 @@ class Kernel(ABC):
     @abstractmethod
     def magnitudes(self, xs: Vectors) -> Vectors:
         """``all_partials`` of |A| at vectors that are >= 0: what rounding errors are relative to."""
+
+    def in_double(self, xs: Vectors) -> bool:
+        """Whether contractions with ``xs`` are computed in float64, so that ``depth`` bounds their rounding."""
+        return all(array.dtype == namespace(array).float64 for array in (self.like, *xs))
 
     @abstractmethod
     def depth(self, i: int) -> int:

@@ -12,7 +12,7 @@ from restpoint.array import Array, gamma, inner, namespace
 from restpoint.errors import DataError, ShapeError
 from restpoint.kernels import Kept, Kernel, Reference, Vectors
 from restpoint.smooth import _bounds, _checks
-from restpoint.smooth._rounding import SLACK, is_double, underflow
+from restpoint.smooth._rounding import SLACK, underflow
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth, Sweep
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class MultilinearForm(Smooth):
 
     def rounding(self, xs: Blocks) -> tuple[Array, Blocks] | None:
         """gamma_k |A|(|x|) per entry, k the summation depth that the kernel declares, plus the sum over tied modes."""
-        if not is_double(self.like, *xs):
+        if not self.kernel.in_double(xs):
             return None
         xp = namespace(*xs)
         vectors = tuple(xp.abs(x) for x in self._vectors(xs))
