@@ -12,6 +12,7 @@ import numpy as np
 
 from restpoint.sets import Box, L2Ball, Set, Simplex
 from restpoint.smooth import (
+    FactoredTensor,
     Function,
     LeastSquares,
     Logistic,
@@ -116,6 +117,14 @@ def multilinear(sign: float) -> Exact:
     return value
 
 
+def factored(xs: Any, weights: np.ndarray, *factors: np.ndarray) -> Any:
+    return -mpmath.fsum(
+        mpf(float(weight))
+        * mpmath.fprod(_dot(F[:, r], x) for F, x in zip(factors, xs, strict=True))
+        for r, weight in enumerate(weights)
+    )
+
+
 def summed(xs: Any, Q: np.ndarray, b: np.ndarray, weights: np.ndarray) -> Any:
     return quadratic(xs, Q, b) + power_sum(1.5)(xs, weights)
 
@@ -169,6 +178,12 @@ def cases(spread: float = 0.0) -> dict[str, Case]:
             (*two_balls, L2Ball(3.0)),
         ),
         "quartic": Case((tensor,), Multilinear, multilinear(-1.0), (ball, *two_balls, ball)),
+        "factored": Case(
+            (data(2), data(3, 2), data(4, 2), data(2, 2)),
+            lambda weights, *factors: FactoredTensor((weights, factors)),
+            factored,
+            (*two_balls, ball),
+        ),
         "sum": Case(
             (square, data(6), np.abs(data(6))),
             lambda Q, b, w: Sum(Quadratic(Q, b), PowerSum(1.5, w)),
