@@ -117,6 +117,15 @@ test-backends: $(BACKENDS) ## the tests marked `backends`, on torch and JAX too
 	       if [ $$status = 5 ]; then echo "No test is marked 'backends': nothing was shown." >&2; fi; \
 	       exit $$status; }
 
+# The tests that contract tensors, once through each way of doing it.
+.PHONY: test-kernels
+test-kernels: $(READY) ## the tensor tests, through each kernel by force
+	@for kernel in reference one-pass support products; do \
+	  echo "RESTPOINT_KERNEL=$$kernel"; \
+	  RESTPOINT_KERNEL=$$kernel $(PY) -m pytest -q -n $(WORKERS) $(ARGS) tests/test_kernels_*.py tests/test_smooth*.py \
+	    tests/test_claims.py tests/test_errata_api.py tests/test_theory_section5.py tests/test_loop.py tests/test_methods.py; \
+	done
+
 .PHONY: prove
 prove: $(READY) ## the long studies (pytest -m prove)
 	@$(PY) -m pytest -n $(WORKERS) -m prove --timeout=0 tests $(ARGS)

@@ -326,7 +326,7 @@ def test_e34_algorithm_5_follows_its_closed_form(shape):
             new.append(x + s * (y - x))
         xs = tuple(new)
         for x, y in zip(xs, point, strict=True):
-            assert np.allclose(x, y, rtol=0, atol=1e-13)
+            assert np.allclose(x, y, rtol=0, atol=1e-12)  # 30 steps amplify rounding
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (3, 2, 4), (2, 3, 2, 3)])

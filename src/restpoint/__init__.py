@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from restpoint import bounds, certificates, errors, methods, oracles, paper, penalties, sets, smooth
 from restpoint.certificates import Certificate, certify
+from restpoint.info import info
 from restpoint.methods import (
     ConditionalGradient,
     Exact,
@@ -67,6 +68,7 @@ __all__ = [
     "certify",
     "errors",
     "explain",
+    "info",
     "iterate",
     "methods",
     "omega",

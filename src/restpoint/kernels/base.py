@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 from restpoint.array import Array, inner, namespace
 
@@ -80,6 +79,7 @@ class Kernel(ABC):
     def converted(self, like: Array) -> Kernel:
         """The same tensor in the library, dtype and device of ``like``; itself where nothing changes."""
 
-    def facts(self) -> dict[str, Any]:
-        """What a report says about this kernel."""
-        return {"kernel": self.name, "sizes": self.sizes}
+    def describe(self, xs: Vectors) -> str:
+        """What is done for all partials at these vectors, in a few words."""
+        del xs
+        return f"{' x '.join(map(str, self.sizes))}"

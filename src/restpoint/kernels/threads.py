@@ -38,7 +38,7 @@ def set_threads(n: int | None) -> None:
 
 
 @contextmanager
-def threads(n: int) -> Iterator[None]:
+def use_threads(n: int) -> Iterator[None]:
     """Use ``n`` threads inside a ``with`` block."""
     before = _chosen
     set_threads(n)

@@ -90,6 +90,11 @@ class Result:
         """How many points were looked at, which is what a bound's ``count`` limits."""
         return self.iterations + 1
 
+    @property
+    def engine(self) -> str:
+        """Which machinery computes the gradient of f at ``xs``, where there is a choice."""
+        return self.problem.smooth.engine(self.xs)
+
     def best(self) -> Result:
         """The single start with the lowest value among the certified, else with the smallest gap."""
         if np.ndim(self.status) == 0:
@@ -183,6 +188,8 @@ class Result:
         lines.append(f"  iterations {int(best.iterations)}")
         lines.append(f"  bound      {best.bound.brief(int(best.used))}")
         lines.append(f"  seconds    {self.seconds:.3g}")
+        if best.engine:
+            lines.append(f"  engine     {best.engine}")
         if self.message:
             lines.append(f"  message    {self.message}")
         hints = [NEXT_STEP[s] for s in counts if s in NEXT_STEP]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from restpoint.array import Array, asarray, convert
 from restpoint.errors import DataError, ShapeError
 
@@ -23,6 +25,19 @@ def tensor(name: str, value: Any, *, order: int | None = None, min_order: int = 
     if 0 in data.shape:
         raise ShapeError(f"{name} has shape {tuple(data.shape)}: it is empty; give some data")
     return data
+
+
+def memory_mapped(name: str, path: Any) -> np.ndarray:
+    """The array of a .npy file, mapped into memory and not read yet."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise DataError(f"{name} names a file that does not exist: {path}") from error
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(
+            f"{name} = {str(path)!r} cannot be read as a .npy file ({error}); it may be truncated, or hold objects: "
+            "write it anew with numpy.save"
+        ) from error
 
 
 def vector(name: str, value: Any, size: int, like: Array, *, because: str) -> Array:

@@ -101,6 +101,11 @@ class Smooth(ABC):
         """Partial gradients for sequential updates from ``xs`` on."""
         return Sweep(self, xs)
 
+    def engine(self, xs: Blocks) -> str:
+        """Which machinery computes the gradient at ``xs``, where there is a choice; "" where there is none."""
+        del xs
+        return ""
+
     def facts(self, sets: Sequence[Set]) -> Facts:
         """What is known of f on these sets (where parameters carry a batch: on all of them)."""
         del sets

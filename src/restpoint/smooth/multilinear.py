@@ -6,11 +6,12 @@ import copy
 import math
 from collections.abc import Sequence
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restpoint.array import Array, gamma, inner, namespace
+from restpoint.array import Array, gamma, inner, namespace, real_number
 from restpoint.errors import DataError, ShapeError
-from restpoint.kernels import Kept, Kernel, Reference, Vectors
+from restpoint.kernels import Kept, Kernel, Vectors, dense
 from restpoint.smooth import _bounds, _checks
 from restpoint.smooth._rounding import SLACK, underflow
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth, Sweep
@@ -30,9 +31,10 @@ class MultilinearForm(Smooth):
     """
 
     def __init__(self, kernel: Kernel, sign: float = -1.0, tied: Sequence[int] | None = None):
-        if sign not in (-1, 1):
-            raise DataError(f"sign must be -1.0 or 1.0, got {sign!r}; scale A for other factors")
-        self.kernel, self.sign = kernel, float(sign)
+        expected = "-1.0 or 1.0 (scale the tensor for other factors)"
+        self.kernel, self.sign = kernel, real_number("sign", sign, expected)
+        if self.sign not in (-1.0, 1.0):
+            raise DataError(f"sign must be {expected}, got {sign!r}")
         self.block_of = _blocks_of_modes(kernel.sizes, tied)
         self.modes_of = tuple(
             tuple(m for m, k in enumerate(self.block_of) if k == block)
@@ -69,6 +71,9 @@ class MultilinearForm(Smooth):
     def sweep(self, xs: Blocks) -> Sweep:
         """Keeps what the kernel keeps: for dense tensors one read for each half of the modes."""
         return _FormSweep(self, xs)
+
+    def engine(self, xs: Blocks) -> str:
+        return f"{self.kernel.name}: {self.kernel.describe(self._vectors(xs))}"
 
     def facts(self, sets: Sequence[Set]) -> Facts:
         d = len(self.block_of)
@@ -137,6 +142,11 @@ class Multilinear(MultilinearForm):
     ``tied=(0, 0, 1)`` gives modes 0 and 1 the same vector x_0 and mode 2 the vector x_1. Constants and bounds: see
     ``MultilinearForm``; the spectral norm of A is bounded by that of its unfoldings, when first asked for.
 
+    A is not copied, whatever its strides; float32 stays float32, and float64 vectors are contracted with it in float64.
+    A name of a .npy file is mapped into memory: it is read piece by piece and may be larger than memory. All gradients
+    together cost one read of A, a sweep over the blocks two, and less where the blocks are sparse: see
+    ``restpoint.kernels.Dense``. Arrays of other libraries go through matrix products, ``restpoint.kernels.Reference``.
+
     >>> import numpy as np
     >>> f = Multilinear([[1.0, 0.0], [0.0, 2.0]])
     >>> value, (first, second) = f.value_and_gradient((np.array([1.0, 1.0]), np.array([3.0, 4.0])))
@@ -148,7 +158,9 @@ class Multilinear(MultilinearForm):
     """
 
     def __init__(self, A: Any, sign: float = -1.0, *, tied: Sequence[int] | None = None) -> None:
-        super().__init__(Reference(_checks.tensor("A", A, min_order=2)), sign, tied)
+        if isinstance(A, (str, Path)):
+            A = _checks.memory_mapped("A", A)
+        super().__init__(dense(_checks.tensor("A", A, min_order=2)), sign, tied)
 
     @property
     def A(self) -> Array:
@@ -179,6 +191,8 @@ def _blocks_of_modes(sizes: tuple[int, ...], tied: Sequence[int] | None) -> tupl
     """The block of every mode: 0, 1, 2, ... in order of appearance, equal sizes where tied."""
     if tied is None:
         return tuple(range(len(sizes)))
+    if not isinstance(tied, (tuple, list)):
+        raise DataError(f"tied must be a list of block numbers, one per mode, got {tied!r}")
     blocks = tuple(tied)
     if len(blocks) != len(sizes):
         raise ShapeError(f"tied has {len(blocks)} entries; A has {len(sizes)} modes")

@@ -74,6 +74,9 @@ class Sum(Smooth):
         """Exact where a part is differentiable, sampled where it is not."""
         return _added([part.smoothed_gradient(xs, noise, radius) for part in self.parts])
 
+    def engine(self, xs: Blocks) -> str:
+        return "; ".join(words for part in self.parts if (words := part.engine(xs)))
+
     def facts(self, sets: Sequence[Set]) -> Facts:
         all_facts = [part.facts(sets) for part in self.parts]
         zero = Curvature((0.0,) * len(self.shapes))

@@ -1,0 +1,105 @@
+"""Which way to read a dense tensor: a pure function of sizes, dtype, starts and the zeros of the vectors.
+
+Costs are in units of one read of the tensor at the speed of memory, as measured by ``benchmarks/bench_dense.py`` on one
+core; ratios matter, not the machine.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from restpoint.errors import DataError
+
+Way = Literal["one-pass", "support", "products"]
+WAYS: tuple[Way, ...] = ("one-pass", "support", "products")
+
+# A variable of the environment that names one way for everything; "reference" is heeded where kernels are made.
+VARIABLE = "RESTPOINT_KERNEL"
+
+# Tensors up to this many entries lie in cache, and two matrix products beat the start of a compiled loop.
+SMALL = 20_000
+# One pass for B starts: what reading costs, and what arithmetic adds per start.
+PASS, PASS_PER_START = 0.85, 0.35
+# Two matrix products for B starts.
+PRODUCTS, PRODUCTS_PER_START = 7.5, 0.27
+# The listed rows for both groups, and for one group over ranges of columns, per read of just these.
+SUPPORT_BOTH, SUPPORT_ROWS = 1.3, 1.3
+
+
+@dataclass(frozen=True)
+class Support:
+    """For each mode, in the order of memory, the share of its vector's entries that are not 0, per start."""
+
+    shares: tuple[np.ndarray, ...]
+    first: int
+
+    @classmethod
+    def of(cls, vectors: tuple[np.ndarray, ...], first: int) -> Support:
+        """That of vectors of shape (starts, size)."""
+        return cls(tuple(np.count_nonzero(x, axis=-1) / x.shape[-1] for x in vectors), first)
+
+    @property
+    def full(self) -> np.ndarray:
+        """The share of rows whose factors are all different from 0."""
+        return np.asarray(math.prod(self.shares[: self.first]))
+
+    @property
+    def half(self) -> np.ndarray:
+        """The share of rows with exactly one factor 0: needed for the gradient of that mode only."""
+        own = self.shares[: self.first]
+        of_modes = [(1.0 - own[m]) * math.prod(own[:m] + own[m + 1 :]) for m in range(len(own))]
+        return np.sum(of_modes, axis=0)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The share of columns that lie in a stretch of the last mode with all other factors different from 0."""
+        return np.asarray(math.prod(self.shares[self.first : -1]))
+
+    @property
+    def read(self) -> float:
+        """The share of the tensor that a start's partials need, as far as whole stretches can be skipped: the mean."""
+        return float(np.mean(self.full + self.half * self.columns))
+
+    @property
+    def cost(self) -> float:
+        """The cost of all partials of all starts, each by itself, in reads."""
+        return float(np.sum(SUPPORT_BOTH * self.full + SUPPORT_ROWS * self.half * self.columns))
+
+
+def choose(entries: int, starts: int, support: float) -> Way:
+    """The cheapest way for ``starts`` starts that would cost ``support`` reads together, each on its own support.
+
+    >>> (
+    ...     choose(60**4, 1, 1.3),
+    ...     choose(60**4, 1, 0.1),
+    ...     choose(60**4, 200, 260.0),
+    ...     choose(8**4, 1, 0.1),
+    ... )
+    ('one-pass', 'support', 'products', 'products')
+    """
+    forced = named()
+    if forced in WAYS and starts:
+        return forced
+    if entries <= SMALL or starts == 0:
+        return "products"
+    costs: dict[Way, float] = {
+        "one-pass": PASS + PASS_PER_START * starts,
+        "support": support,
+        "products": PRODUCTS + PRODUCTS_PER_START * starts,
+    }
+    return min(costs, key=lambda way: costs[way])
+
+
+def named() -> str | None:
+    """The way that the environment asks for, if any."""
+    word = os.environ.get(VARIABLE) or None
+    if word is not None and word not in (*WAYS, "reference"):
+        raise DataError(
+            f"the environment variable {VARIABLE} must be one of {', '.join((*WAYS, 'reference'))}, got {word!r}"
+        )
+    return word
