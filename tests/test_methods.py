@@ -23,7 +23,9 @@ from method_cases import (
     unit_starts,
 )
 from restpoint.errors import CapabilityError
+from restpoint.kernels.passes import Passes
 from restpoint.methods import Key
+from restpoint.smooth import Sweep
 
 BLOCK_SHAPES = ((3,), (4,), (2,))
 
@@ -447,6 +449,13 @@ def test_a_power_that_f_does_not_declare_a_constant_for_is_refused():
         rp.solve(quadratic_problem(), rp.ProximalGradient(smoothness=rp.Majorant(p=1.5)))
 
 
+class Forgetful(rp.smooth.Multilinear):
+    """A form whose sweeps keep nothing, as those of most functions do."""
+
+    def sweep(self, xs, carried=None):
+        return Sweep(self, xs)
+
+
 @pytest.mark.parametrize(
     ("order", "gradients", "conditional", "proximal"),
     [
@@ -459,10 +468,37 @@ def test_a_power_that_f_does_not_declare_a_constant_for_is_refused():
 )
 def test_an_iteration_costs_what_it_says(order, gradients, conditional, proximal):
     """Of three blocks; beside that the first look costs one gradient and three oracle calls."""
-    problem = tensor_problem(tensor(3, 4, 2), 0.2)
+    block = rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.2))
+    problem = rp.Problem(Forgetful(tensor(3, 4, 2)), [block] * 3)
     for step, calls in ((rp.ConditionalGradient, conditional), (rp.ProximalGradient, proximal)):
         stop = rp.Stop(max_iterations=6)
         work = rp.solve(problem, step(order, rp.Majorant(20.0)), eps=1e-9, stop=stop).work
         assert work["gradients"] == pytest.approx(1 + 6 * gradients, rel=1e-12)
         assert work["oracle_calls"] == 3 + 6 * calls
         assert work["samples"] == 0
+
+
+@pytest.mark.parametrize("starts", [None, 6])
+@pytest.mark.parametrize("kernel", ["one-pass", "products", "support"])
+def test_a_sweep_over_a_tensor_costs_one_gradient(monkeypatch, kernel, starts):
+    """Two products with A: what the look needs is kept, and what it saw is there when the next sweep begins."""
+    monkeypatch.setenv("RESTPOINT_KERNEL", kernel)
+    reads = []
+    for name in ("onto_rows", "onto_columns"):
+        original = getattr(Passes, name)
+        monkeypatch.setattr(
+            Passes, name, lambda *args, f=original: (reads.append(len(args[1])), f(*args))[1]
+        )
+    problem = tensor_problem(tensor(6, 5, 6, 5), 0.05)
+    method = rp.WithoutGuarantee(rp.ConditionalGradient(rp.GaussSeidel("cyclic"), rp.FullStep()))
+    stop = rp.Stop(max_iterations=10)
+    result = rp.solve(problem, method, starts=starts, stop=stop, eps=1e-300)
+    assert np.all(result.iterations == 10)
+    if kernel == "one-pass":
+        assert len(reads) == 2 * 10 + 1  # the first sweep finds nothing kept
+    if kernel != "support":
+        np.testing.assert_allclose(result.work["gradients"], 1 + 10 + 0.5, rtol=1e-12)
+    else:
+        assert np.all(result.work["gradients"] <= 1 + 10 + 0.5)
+    certificate = rp.certify(problem, result.last)
+    np.testing.assert_allclose(result.trace.gap[-1], certificate.max, rtol=0, atol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from restpoint.array import Array, inner, namespace
 
@@ -10,14 +11,28 @@ Vectors = tuple[Array, ...]
 
 
 class Kept:
-    """Partial contractions while one vector after another changes; the general form keeps nothing."""
+    """Partial contractions while one vector after another changes; the general form keeps nothing.
+
+    ``spent`` counts the work, in units of all partials computed afresh.
+    """
 
     def __init__(self, kernel: Kernel, xs: Vectors) -> None:
-        self.kernel, self.xs = kernel, xs
+        self.kernel, self.xs, self.spent = kernel, xs, 0.0
 
     def partial(self, i: int) -> Array:
         """A contracted with all current vectors but the i-th."""
+        self.spent += 1.0 / len(self.xs)
         return self.kernel.partial(self.xs, i)
+
+    def all_partials(self) -> Vectors:
+        """``partial`` for every i."""
+        self.spent += 1.0
+        return self.kernel.all_partials(self.xs)
+
+    @property
+    def carried(self) -> Any:
+        """What a later ``keep`` at the same vectors can start from: arrays with the batch first; None for nothing."""
+        return None
 
     def update(self, i: int, x: Array) -> None:
         """The i-th vector is now ``x``."""
@@ -46,8 +61,9 @@ class Kernel(ABC):
         """A(x_1, ..., x_d)."""
         return inner(xs[0], self.partial(xs, 0))
 
-    def keep(self, xs: Vectors) -> Kept:
-        """Partial products for sequential updates from ``xs`` on."""
+    def keep(self, xs: Vectors, carried: Any = None) -> Kept:
+        """Partial products for sequential updates from ``xs`` on; ``carried`` comes from another ``Kept`` there."""
+        del carried
         return Kept(self, xs)
 
     @abstractmethod

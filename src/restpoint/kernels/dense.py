@@ -48,8 +48,8 @@ class Dense(Kernel):
     def magnitudes(self, xs: Vectors) -> Vectors:
         return self._all_partials(xs, absolute=True)
 
-    def keep(self, xs: Vectors) -> Kept:
-        return _KeptProducts(self, xs)
+    def keep(self, xs: Vectors, carried: Any = None) -> Kept:
+        return _KeptProducts(self, xs, carried)
 
     def depth(self, i: int) -> int:
         """Sums over columns are taken range by range; those over rows one after the other, thread by thread."""
@@ -93,7 +93,7 @@ class Dense(Kernel):
         if way == "products":
             w, s = passes.products(u, v, absolute=absolute)
         elif way == "one-pass" or absolute:
-            w, s = passes.both(u, v, np.arange(self.layout.rows), absolute=absolute)
+            w, s = passes.both(u, v, passes.all, absolute=absolute)
         else:
             pairs = [
                 self._on_support(
@@ -164,89 +164,112 @@ class Dense(Kernel):
 
 
 class _KeptProducts(Kept):
-    """w stays true while only vectors of the first group change, s while only vectors of the second do.
+    """w stays true while only vectors of the first group change, s while only vectors of the second do, per start.
 
-    On supports, rows of w are computed when a partial first needs them.
+    ``_rows`` says which entries of w are true: on supports a row is computed when a partial first needs it.
     """
 
     kernel: Dense
 
-    def __init__(self, kernel: Dense, xs: Vectors) -> None:
+    def __init__(self, kernel: Dense, xs: Vectors, carried: Any = None) -> None:
         super().__init__(kernel, xs)
         vectors, self._batch, self._dtype = kernel._arranged(xs)
         self._vectors = list(vectors)
         self._passes = Passes(kernel.layout, vectors[0].dtype)
-        self._w: np.ndarray | None = None
-        self._s: np.ndarray | None = None
-        self._known: np.ndarray | None = None  # rows of w that are computed; None: all
+        if carried is not None:
+            shape = (len(vectors[0]), -1)
+            self._w, self._rows, self._s, self._columns = (
+                part.reshape(shape).copy() for part in carried
+            )
+            return
+        starts, layout = len(vectors[0]), kernel.layout
+        self._w = np.zeros((starts, layout.rows), dtype=vectors[0].dtype)
+        self._s = np.zeros((starts, layout.columns), dtype=vectors[0].dtype)
+        self._rows = np.zeros((starts, layout.rows), dtype=bool)
+        self._columns = np.zeros((starts, 1), dtype=bool)  # whether s is true
+
+    @property
+    def carried(self) -> Any:
+        parts = (self._w, self._rows, self._s, self._columns)
+        return tuple(part.reshape(*self._batch, part.shape[-1]) for part in parts)
+
+    def all_partials(self) -> Vectors:
+        return tuple(self.partial(i) for i in range(len(self.xs)))
 
     def partial(self, i: int) -> Array:
         layout = self.kernel.layout
         place, first = layout.place(i), layout.first
         if place < first:
-            self._fill_rows(place)
+            self._complete_rows(place)
             found = groups.one_partial(self._w, tuple(self._vectors[:first]), place)
         else:
-            if self._s is None:
-                self._s = self._columns()
+            self._complete_columns()
             found = groups.one_partial(self._s, tuple(self._vectors[first:]), place - first)
         found = found.reshape(*self._batch, found.shape[-1]).astype(self._dtype, copy=False)
         return found[..., ::-1] if layout.backward[place] else found
 
     def update(self, i: int, x: Array) -> None:
+        if x is self.xs[i]:
+            return
         super().update(i, x)
         layout = self.kernel.layout
         place = layout.place(i)
         x = x[..., ::-1] if layout.backward[place] else x
         old = self._vectors[place]
-        self._vectors[place] = np.ascontiguousarray(x.reshape(old.shape), old.dtype)
+        new = np.ascontiguousarray(x.reshape(old.shape), old.dtype)
+        self._vectors[place] = new
+        changed = np.any(new != old, axis=-1)
         if place < layout.first:
-            self._s = None
+            self._columns[changed] = False
         else:
-            self._w = self._known = None
+            self._rows[changed] = False
 
-    def _way(self) -> choice.Way:
-        return self.kernel._way(tuple(self._vectors))
-
-    def _fill_rows(self, place: int) -> None:
+    def _complete_rows(self, place: int) -> None:
         """w for every row that the partial of a mode of the first group needs."""
         layout, passes = self.kernel.layout, self._passes
-        first, second = self._vectors[: layout.first], self._vectors[layout.first :]
-        if self._w is not None and self._known is None:
+        who = np.flatnonzero(~self._rows.all(axis=-1))
+        if not len(who):
             return
-        if self._w is None:
-            way = self._way()
-            if way != "support":
-                v = groups.outer(tuple(second))
-                self._w = (
-                    passes.products(None, v)[0]
-                    if way == "products"
-                    else passes.onto_rows(v, np.arange(layout.rows))
-                )
-                return
-            self._w = np.zeros((len(second[0]), layout.rows), dtype=passes.working)
-            self._known = np.zeros(self._w.shape, dtype=bool)
-        assert self._known is not None
-        for k in range(len(self._w)):
+        some = tuple(x[who] for x in self._vectors)
+        first, second = some[: layout.first], some[layout.first :]
+        v, way = groups.outer(second), self.kernel._way(some)
+        if way != "support":
+            w = (
+                passes.products(None, v)[0]
+                if way == "products"
+                else passes.onto_rows(v, passes.all)
+            )
+            self._w[who], self._rows[who] = w, True
+            self.spent += 0.5 * len(who) / len(self._w)
+            return
+        for k, start in enumerate(who):
             own = [x[k : k + 1] for x in first]
             own[place] = np.ones_like(own[place])
-            needed = (_factors_missing(own) == 0) & ~self._known[k]
+            needed = (_factors_missing(own) == 0) & ~self._rows[start]
             rows = np.flatnonzero(needed)
             if len(rows):
-                v = groups.outer(tuple(x[k : k + 1] for x in second))
                 ranges = self.kernel._ranges([x[k : k + 1] for x in second])
-                self._w[k] += passes.onto_rows(v, rows, ranges)[0]
-                self._known[k] |= needed
+                self._w[start, rows] = passes.onto_rows(v[k : k + 1], rows, ranges)[0, rows]
+                self._rows[start] |= needed
+                self.spent += 0.5 * len(rows) / (layout.rows * len(self._w))
 
-    def _columns(self) -> np.ndarray:
-        layout, passes, way = self.kernel.layout, self._passes, self._way()
-        u = groups.outer(tuple(self._vectors[: layout.first]))
+    def _complete_columns(self) -> None:
+        """s of every start."""
+        layout, passes = self.kernel.layout, self._passes
+        who = np.flatnonzero(~self._columns[:, 0])
+        if not len(who):
+            return
+        some = tuple(x[who] for x in self._vectors)
+        u, way = groups.outer(some[: layout.first]), self.kernel._way(some)
         if way == "products":
-            return passes.products(u, None)[1]
-        if way == "one-pass":
-            return passes.onto_columns(u, np.arange(layout.rows))
-        each = [passes.onto_columns(u[k : k + 1], np.flatnonzero(u[k])) for k in range(len(u))]
-        return np.concatenate(each)
+            s = passes.products(u, None)[1]
+        elif way == "one-pass":
+            s = passes.onto_columns(u, passes.all)
+        else:
+            each = [passes.onto_columns(u[k : k + 1], np.flatnonzero(u[k])) for k in range(len(u))]
+            s = np.concatenate(each)
+        self._s[who], self._columns[who] = s, True
+        self.spent += 0.5 * len(who) / len(self._s)
 
 
 def dense(A: Array) -> Kernel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +33,10 @@ class Factored(Kernel):
         return self.keep(xs).partial(i)
 
     def all_partials(self, xs: Vectors) -> Vectors:
-        kept = self.keep(xs)
-        return tuple(kept.partial(i) for i in range(len(xs)))
+        return self.keep(xs).all_partials()
 
-    def keep(self, xs: Vectors) -> Kept:
-        return _KeptCoefficients(self, xs)
+    def keep(self, xs: Vectors, carried: Any = None) -> Kept:
+        return _KeptCoefficients(self, xs, carried)
 
     def magnitudes(self, xs: Vectors) -> Vectors:
         absolute = tuple(namespace(factor).abs(factor) for factor in self.factors)
@@ -83,11 +83,23 @@ class _KeptCoefficients(Kept):
 
     kernel: Factored
 
-    def __init__(self, kernel: Factored, xs: Vectors) -> None:
+    def __init__(self, kernel: Factored, xs: Vectors, carried: Any = None) -> None:
         super().__init__(kernel, xs)
-        self._coefficients = [x @ factor for x, factor in zip(xs, kernel.factors, strict=True)]
+        self._coefficients = (
+            [x @ factor for x, factor in zip(xs, kernel.factors, strict=True)]
+            if carried is None
+            else list(carried)
+        )
+
+    @property
+    def carried(self) -> Any:
+        return tuple(self._coefficients)
+
+    def all_partials(self) -> Vectors:
+        return tuple(self.partial(i) for i in range(len(self.xs)))
 
     def partial(self, i: int) -> Array:
+        self.spent += 1.0 / len(self.xs)
         product = self.kernel.weights
         for m, coefficients in enumerate(self._coefficients):
             if m != i:
@@ -95,6 +107,8 @@ class _KeptCoefficients(Kept):
         return product @ self.kernel.factors[i].T
 
     def update(self, i: int, x: Array) -> None:
+        if x is self.xs[i]:
+            return
         super().update(i, x)
         self._coefficients[i] = x @ self.kernel.factors[i]
 

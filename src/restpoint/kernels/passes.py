@@ -30,6 +30,11 @@ class Passes:
     def __init__(self, layout: Layout, working: np.dtype) -> None:
         self.layout, self.working = layout, working
 
+    @property
+    def all(self) -> np.ndarray:
+        """The list of all rows."""
+        return np.arange(self.layout.rows)
+
     def both(
         self, u: np.ndarray, v: np.ndarray, rows: np.ndarray, *, absolute: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Reference(Kernel):
         w, s = self.onto_first(second), self.onto_second(first)
         return groups.partials(w, first) + groups.partials(s, second)
 
-    def keep(self, xs: Vectors) -> Kept:
+    def keep(self, xs: Vectors, carried: Any = None) -> Kept:
         return KeptProducts(self, xs)
 
     def onto_first(self, second: Vectors) -> Array:
@@ -92,12 +93,19 @@ class KeptProducts(Kept):
         if i < first:
             if self._w is None:
                 self._w = kernel.onto_first(self.xs[first:])
+                self.spent += 0.5
             return groups.one_partial(self._w, self.xs[:first], i)
         if self._s is None:
             self._s = kernel.onto_second(self.xs[:first])
+            self.spent += 0.5
         return groups.one_partial(self._s, self.xs[first:], i - first)
 
+    def all_partials(self) -> Vectors:
+        return tuple(self.partial(i) for i in range(len(self.xs)))
+
     def update(self, i: int, x: Array) -> None:
+        if x is self.xs[i]:
+            return
         super().update(i, x)
         if i < self.kernel.first:
             self._s = None

@@ -16,7 +16,7 @@ from restpoint.methods.orders import GaussSeidel, Jacobi, Order
 from restpoint.methods.smoothness import Majorant, Smoothness
 from restpoint.methods.state import Key, Look, Seen, State, Work, see
 from restpoint.problem import Block, Blocks, Problem
-from restpoint.smooth import Curvature
+from restpoint.smooth import Curvature, Sweep
 
 __all__ = ["BlockMethod", "Key", "Look", "Method", "State", "Work"]
 
@@ -92,9 +92,14 @@ class BlockMethod(Method):
         together = self.order.moves_together and len(problem.blocks) > 1
         return self.smoothness.curvature(problem.facts(), len(problem.blocks), together, strict)
 
-    def look(self, problem: Problem, xs: Blocks, key: Key) -> tuple[Look, float]:
-        """Gradient, oracle answers and gaps at ``xs``, and how many samples that took."""
-        value, gradients, samples = self.gradient.evaluate(problem, xs, key)
+    def look(
+        self, problem: Problem, xs: Blocks, key: Key, sweep: Sweep | None = None
+    ) -> tuple[Look, float]:
+        """Gradient, oracle answers and gaps at ``xs``, and how many samples that took.
+
+        ``sweep`` is the one that led there: what it kept need not be computed again.
+        """
+        value, gradients, samples = self.gradient.evaluate(problem, xs, key, sweep)
         penalties = tuple(b.penalty.value(x) for b, x in zip(problem.blocks, xs, strict=True))
         seen = [
             see(block, x, g, h)
@@ -110,15 +115,16 @@ class BlockMethod(Method):
         curvature = self.curvature(problem, strict=strict)
         look, samples = self.look(problem, xs, key)
         work = Work(1.0, len(xs), samples)
-        return State(xs, look, curvature, None, work, key)
+        return State(xs, look, curvature, None, work, key, None)
 
     def step(self, problem: Problem, state: State) -> State:
         order = self.order if len(state.xs) > 1 else _TOGETHER
-        xs, promised, work = order.advance(self, problem, state)
+        xs, promised, work, sweep = order.advance(self, problem, state)
         key = state.key.next()
-        look, samples = self.look(problem, xs, key)
-        work = work.plus(1.0, len(xs), samples)
-        return State(xs, look, state.curvature, promised, work, key)
+        look, samples = self.look(problem, xs, key, sweep)
+        spent, carried = (1.0, None) if sweep is None else (sweep.spent, sweep.carried)
+        work = work.plus(spent, len(xs), samples)
+        return State(xs, look, state.curvature, promised, work, key, carried)
 
 
 # With one block every order is the same; this one does nothing superfluous.

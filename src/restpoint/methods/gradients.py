@@ -12,6 +12,7 @@ from restpoint.array import Array, convert, generator, namespace, real_number
 from restpoint.errors import CapabilityError, DataError
 from restpoint.methods.state import Key
 from restpoint.problem import Blocks, Problem
+from restpoint.smooth import Sweep
 
 Evaluation = tuple[Array | None, Blocks, float]
 
@@ -26,8 +27,10 @@ class Gradient(ABC):
         """Refuse a function that cannot be sampled."""
 
     @abstractmethod
-    def evaluate(self, problem: Problem, xs: Blocks, key: Key) -> Evaluation:
-        """Look at f."""
+    def evaluate(
+        self, problem: Problem, xs: Blocks, key: Key, sweep: Sweep | None = None
+    ) -> Evaluation:
+        """Look at f, with the help of the sweep that led to ``xs``."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,12 @@ class Exact(Gradient):
 
     exact: ClassVar[bool] = True
 
-    def evaluate(self, problem: Problem, xs: Blocks, key: Key) -> Evaluation:
-        del key
-        value, gradients = problem.smooth.value_and_gradient(xs)
+    def evaluate(
+        self, problem: Problem, xs: Blocks, key: Key, sweep: Sweep | None = None
+    ) -> Evaluation:
+        value, gradients = (
+            problem.smooth.value_and_gradient(xs) if sweep is None else sweep.value_and_gradient()
+        )
         return value, gradients, 0.0
 
 
@@ -61,7 +67,9 @@ class MiniBatch(Gradient):
                 f"MiniBatch needs a finite sum, which {type(problem.smooth).__name__} is not; use Exact()"
             )
 
-    def evaluate(self, problem: Problem, xs: Blocks, key: Key) -> Evaluation:
+    def evaluate(
+        self, problem: Problem, xs: Blocks, key: Key, sweep: Sweep | None = None
+    ) -> Evaluation:
         terms = problem.smooth.terms or 0  # check() has refused functions that are not sums
         draws = [_stream(key, start).integers(terms, size=self.m) for start in key.starts]
         index = namespace(xs[0]).asarray(np.stack(draws), device=xs[0].device)
@@ -85,7 +93,9 @@ class Smoothed(Gradient):
             raise DataError(f"radius must be a finite number > 0, got {radius}")
         object.__setattr__(self, "radius", radius)
 
-    def evaluate(self, problem: Problem, xs: Blocks, key: Key) -> Evaluation:
+    def evaluate(
+        self, problem: Problem, xs: Blocks, key: Key, sweep: Sweep | None = None
+    ) -> Evaluation:
         if problem.smooth.differentiable:  # nothing to smooth, nothing to sample
             return None, problem.smooth.gradient(xs), 0.0
         sizes = [int(np.prod(shape)) for shape in problem.shapes]

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from restpoint.array import Array, generator, namespace, where
 from restpoint.errors import CapabilityError, DataError
 from restpoint.methods.state import State, Work, see, seen_in
 from restpoint.problem import Blocks, Problem
-from restpoint.smooth import Curvature
+from restpoint.smooth import Curvature, Sweep
 
 if TYPE_CHECKING:
     from restpoint.methods.base import BlockMethod
 
-Advance = tuple[Blocks, Array, Work]
+
+class Advance(NamedTuple):
+    """Where the blocks go, the decrease promised, the work so far, and the sweep that led there, if any."""
+
+    xs: Blocks
+    promised: Array
+    work: Work
+    sweep: Sweep | None = None
 
 
 class Order(ABC):
@@ -30,7 +37,7 @@ class Order(ABC):
 
     @abstractmethod
     def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
-        """The next blocks, the decrease promised, and the work beyond the closing look."""
+        """The next blocks; the work is that beyond the closing look and the sweep."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Jacobi(Order):
         total = promised[0]
         for decrease in promised[1:]:
             total = total + decrease
-        return moved, total, Work(0.0, _prox_calls(method, len(moved)), 0.0)
+        return Advance(moved, total, Work(0.0, _prox_calls(method, len(moved)), 0.0))
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class MaxImprovement(Order):
         moved, promised = _all_moves(method, problem, state)
         scores = state.look.gaps if self.rule == "gap" else promised
         xs, promise = _only_best(scores, moved, promised, state.xs)
-        return xs, promise, Work(0.0, _prox_calls(method, len(moved)), 0.0)
+        return Advance(xs, promise, Work(0.0, _prox_calls(method, len(moved)), 0.0))
 
 
 @dataclass(frozen=True)
@@ -96,23 +103,25 @@ class GaussSeidel(Order):
         d, p = len(state.xs), state.curvature.p
         xs, work = state.xs, Work()
         promise = 0.0
+        sweep = problem.smooth.sweep(xs, state.carried)
         if self.first == "largest-gap":
             moved, promised = _all_moves(method, problem, state)
             xs, promise = _only_best(state.look.gaps, moved, promised, xs)
             work = work.plus(oracle_calls=_prox_calls(method, d))
-        sweep = problem.smooth.sweep(xs)
+            for i, x in enumerate(xs):
+                sweep.update(i, x)
         for i, block in enumerate(problem.blocks):
             if i == 0 and self.first == "cyclic":
                 seen = seen_in(state.look, 0)  # nothing has moved yet
             else:
                 seen = see(block, xs[i], sweep.partial(i), block.penalty.value(xs[i]))
-                work = work.plus(gradients=1.0 / d, oracle_calls=1.0)
+                work = work.plus(oracle_calls=1.0)
             x, decrease = method.move(block, xs[i], seen, state.curvature.constants[i], p)
             work = work.plus(oracle_calls=_prox_calls(method, 1))
             sweep.update(i, x)
             xs = (*xs[:i], x, *xs[i + 1 :])
             promise = promise + decrease
-        return xs, promise, work
+        return Advance(xs, promise, work, sweep)
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,7 @@ class RandomOrder(Order):
             state.curvature.p,
         )
         xs = (*state.xs[:i], x, *state.xs[i + 1 :])
-        return xs, promise, Work(0.0, _prox_calls(method, 1), 0.0)
+        return Advance(xs, promise, Work(0.0, _prox_calls(method, 1), 0.0))
 
 
 def _all_moves(

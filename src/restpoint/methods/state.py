@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class State:
     )  # the decrease of Phi that the last step guarantees if ``curvature`` is true
     work: Work  # of the last step
     key: Key
+    carried: Any  # what f kept along the last sweep, true at ``xs``; None for nothing
 
 
 class Seen:

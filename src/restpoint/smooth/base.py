@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from restpoint.array import Array, convert, expand, namespace
 from restpoint.errors import CapabilityError
@@ -55,14 +55,28 @@ class Facts:
 
 
 class Sweep:
-    """Partial gradients while one block after another changes; the general form keeps nothing."""
+    """Partial gradients while one block after another changes; the general form keeps nothing.
+
+    ``spent`` counts the work, in gradients of all blocks.
+    """
 
     def __init__(self, smooth: Smooth, xs: Blocks) -> None:
-        self.smooth, self.xs = smooth, xs
+        self.smooth, self.xs, self.spent = smooth, xs, 0.0
 
     def partial(self, i: int) -> Array:
         """The gradient of block i at the current blocks."""
+        self.spent += 1.0 / len(self.xs)
         return self.smooth.partial(self.xs, i)
+
+    def value_and_gradient(self) -> tuple[Array, Blocks]:
+        """f and the gradients of all blocks at the current ones."""
+        self.spent += 1.0
+        return self.smooth.value_and_gradient(self.xs)
+
+    @property
+    def carried(self) -> Any:
+        """What the next sweep from the same blocks can start from: arrays with the batch first; None for nothing."""
+        return None
 
     def update(self, i: int, x: Array) -> None:
         """Block i is now ``x``."""
@@ -97,8 +111,9 @@ class Smooth(ABC):
         """The gradient of block i alone."""
         return self.gradient(xs)[i]
 
-    def sweep(self, xs: Blocks) -> Sweep:
-        """Partial gradients for sequential updates from ``xs`` on."""
+    def sweep(self, xs: Blocks, carried: Any = None) -> Sweep:
+        """Partial gradients for sequential updates from ``xs`` on; ``carried`` comes from a sweep that ended there."""
+        del carried
         return Sweep(self, xs)
 
     def engine(self, xs: Blocks) -> str:

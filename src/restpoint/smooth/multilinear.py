@@ -66,11 +66,11 @@ class MultilinearForm(Smooth):
         return self._collected(self._signed(self.kernel.all_partials(self._vectors(xs))))
 
     def partial(self, xs: Blocks, i: int) -> Array:
-        return self.sweep(xs).partial(i)
+        return _FormSweep(self, xs).partial(i)
 
-    def sweep(self, xs: Blocks) -> Sweep:
+    def sweep(self, xs: Blocks, carried: Any = None) -> Sweep:
         """Keeps what the kernel keeps: for dense tensors one read for each half of the modes."""
-        return _FormSweep(self, xs)
+        return _FormSweep(self, xs, carried)
 
     def engine(self, xs: Blocks) -> str:
         return f"{self.kernel.name}: {self.kernel.describe(self._vectors(xs))}"
@@ -173,13 +173,25 @@ class _FormSweep(Sweep):
 
     smooth: MultilinearForm
 
-    def __init__(self, smooth: MultilinearForm, xs: Blocks) -> None:
+    def __init__(self, smooth: MultilinearForm, xs: Blocks, carried: Any = None) -> None:
         super().__init__(smooth, xs)
-        self._kept: Kept = smooth.kernel.keep(smooth._vectors(xs))
+        self._kept: Kept = smooth.kernel.keep(smooth._vectors(xs), carried)
 
     def partial(self, i: int) -> Array:
         form = self.smooth
-        return form.sign * reduce(_add, (self._kept.partial(m) for m in form.modes_of[i]))
+        partial = form.sign * reduce(_add, (self._kept.partial(m) for m in form.modes_of[i]))
+        self.spent = self._kept.spent
+        return partial
+
+    def value_and_gradient(self) -> tuple[Array, Blocks]:
+        form = self.smooth
+        partials = form._signed(self._kept.all_partials())
+        self.spent = self._kept.spent
+        return inner(self.xs[0], partials[0]), form._collected(partials)
+
+    @property
+    def carried(self) -> Any:
+        return self._kept.carried
 
     def update(self, i: int, x: Array) -> None:
         super().update(i, x)

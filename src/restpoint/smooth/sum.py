@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from restpoint.array import UNIT_ROUNDOFF, Array, gamma
 from restpoint.errors import CapabilityError, DataError
@@ -66,9 +66,9 @@ class Sum(Smooth):
     def partial(self, xs: Blocks, i: int) -> Array:
         return reduce(add, (part.partial(xs, i) for part in self.parts))
 
-    def sweep(self, xs: Blocks) -> Sweep:
+    def sweep(self, xs: Blocks, carried: Any = None) -> Sweep:
         """Every part keeps what its own sweep keeps."""
-        return _SumSweep(self, xs)
+        return _SumSweep(self, xs, carried)
 
     def smoothed_gradient(self, xs: Blocks, noise: Blocks, radius: Array) -> Blocks:
         """Exact where a part is differentiable, sampled where it is not."""
@@ -157,12 +157,25 @@ class Sum(Smooth):
 
 
 class _SumSweep(Sweep):
-    def __init__(self, smooth: Sum, xs: Blocks) -> None:
+    def __init__(self, smooth: Sum, xs: Blocks, carried: Any = None) -> None:
         super().__init__(smooth, xs)
-        self._sweeps = [part.sweep(xs) for part in smooth.parts]
+        parts = carried or (None,) * len(smooth.parts)
+        self._sweeps = [part.sweep(xs, own) for part, own in zip(smooth.parts, parts, strict=True)]
 
     def partial(self, i: int) -> Array:
-        return reduce(add, (sweep.partial(i) for sweep in self._sweeps))
+        partial = reduce(add, (sweep.partial(i) for sweep in self._sweeps))
+        self.spent = max(sweep.spent for sweep in self._sweeps)
+        return partial
+
+    def value_and_gradient(self) -> tuple[Array, Blocks]:
+        answers = [sweep.value_and_gradient() for sweep in self._sweeps]
+        self.spent = max(sweep.spent for sweep in self._sweeps)
+        values, gradients = zip(*answers, strict=True)
+        return reduce(add, values), _added(gradients)
+
+    @property
+    def carried(self) -> Any:
+        return tuple(sweep.carried for sweep in self._sweeps)
 
     def update(self, i: int, x: Array) -> None:
         super().update(i, x)
