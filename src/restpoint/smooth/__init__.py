@@ -8,6 +8,7 @@ from restpoint.smooth.logistic import Logistic
 from restpoint.smooth.multilinear import Multilinear
 from restpoint.smooth.power_sum import PowerSum
 from restpoint.smooth.quadratic import Quadratic
+from restpoint.smooth.sparse_tensor import SparseTensor
 from restpoint.smooth.sum import Sum
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "PowerSum",
     "Quadratic",
     "Smooth",
+    "SparseTensor",
     "Sum",
     "Sweep",
     "rank_one",
