@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -252,3 +253,44 @@ def test_tiny_units_take_no_more_iterations(scale):
     wanted = rp.solve(reference, rp.ConditionalGradient(), x0=x0, eps=rp.Relative(1e-3))
     assert result.status is rp.Status.CERTIFIED
     assert abs(int(result.iterations) - int(wanted.iterations)) <= 1
+
+
+def exact_top_eigenvalue_2x2(Q):
+    """Of the symmetric part of a 2 x 2 matrix of floats, in exact arithmetic but for the last square root."""
+    (a, b), (c, d) = [[Fraction(float(entry)) for entry in row] for row in Q]
+    square = (a - d) ** 2 / 4 + ((b + c) / 2) ** 2
+    with localcontext() as context:
+        context.prec = 60
+        root = (Decimal(square.numerator) / Decimal(square.denominator)).sqrt()
+        middle = (a + d) / 2
+        return Decimal(middle.numerator) / Decimal(middle.denominator) + root
+
+
+@pytest.mark.parametrize(("dtype", "step"), [(np.float32, 2.0**-23), (np.float64, 2.0**-52)])
+def test_the_symmetric_part_of_a_matrix_is_not_rounded_into_a_concave_one(dtype, step):
+    Q = np.array([[-1, 1 + step], [1, -1]], dtype=dtype)  # its mean with Q' is 1 + step/2
+    problem = rp.Problem(rp.smooth.Quadratic(Q), rp.Block(rp.sets.Box(-1.0, 1.0)))
+    facts, top = problem.facts(), exact_top_eigenvalue_2x2(Q)
+    assert top > 0
+    assert not facts.concave
+    assert top <= Decimal(facts.joint.constants[0]) <= 4 * top
+    assert Decimal(facts.needed) <= top
+    below = rp.smooth.Quadratic(-Q).facts(problem.sets)
+    assert not below.convex
+    x = np.array([0.25, 0.25])
+    slope = Fraction(step) / 8  # of each entry of the gradient
+    gap = sum(slope * (Fraction(float(t)) + 1) for t in x)
+    assert gap <= Fraction(float(rp.certify(problem, x).max))
+    lowest = Fraction(below.lower_bound)
+    assert lowest <= -Fraction(step) / 2  # -x'Qx/2 at (1, 1)
+
+
+def test_a_matrix_whose_symmetric_part_is_exact_keeps_the_signs_of_its_eigenvalues():
+    facts = rp.smooth.Quadratic([[-1.0, 3.0], [-1.0, -1.0]]).facts([rp.sets.L2Ball()])
+    assert facts.concave
+    assert facts.joint.constants == (0.0,)
+    turned = rp.smooth.Quadratic([[0.0, 0.1], [-0.1, 0.0]]).facts([rp.sets.L2Ball()])
+    assert turned.concave
+    assert turned.convex
+    halved = rp.smooth.Quadratic([[0.0, 5e-324], [0.0, 0.0]]).facts([rp.sets.L2Ball()])
+    assert not halved.concave

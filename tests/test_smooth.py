@@ -126,6 +126,7 @@ def test_float32_in_float32_out(name):
     xs = case.points(np.random.default_rng(5), 2)
     single = tuple(x.astype(np.float32) for x in xs)
     smooth = case.smooth(lambda array: array.astype(np.float32))
+    smooth = smooth.converted(single[0])  # the symmetric part of a quadratic is kept in float64
     value, gradient = smooth.value_and_gradient(single)
     assert value.dtype == np.float32
     assert all(g.dtype == np.float32 for g in gradient)
@@ -265,6 +266,7 @@ def test_smoothing_samples_the_rough_part_only():
 def test_only_the_symmetric_part_counts_and_symmetric_data_are_not_copied():
     Q = np.array([[1.0, 4.0], [0.0, 2.0]])
     np.testing.assert_array_equal(Quadratic(Q).Q, [[1.0, 2.0], [2.0, 2.0]])
+    assert Quadratic(Q.astype(np.float32)).Q.dtype == np.float64  # where the mean is not rounded
     symmetric = Q + Q.T
     assert Quadratic(symmetric).Q is symmetric
     assert Quadratic(symmetric).converted(symmetric).Q is symmetric

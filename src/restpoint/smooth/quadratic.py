@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class Quadratic(Smooth):
     r"""f(x) = x'Qx/2 + b'x, convex or not.
 
-    Only the symmetric part of Q matters and only it is kept (no copy if Q is symmetric). Joint constant, p = 2:
-    lambda_max(Q)^+, proved in spite of rounding; it costs one eigenvalue problem, when first asked for. Concave
+    Only the symmetric part of Q matters and only it is kept: Q itself if it is symmetric, else (Q + Q')/2 in float64,
+    because the mean of two float32 numbers rarely is one. Joint constant, p = 2: lambda_max(Q)^+, proved in spite of
+    rounding; it costs one eigenvalue problem, when first asked for. Concave
     if lambda_max <= 0, convex if lambda_min >= 0; a semidefinite matrix that rounding cannot tell from an
     indefinite one (Q = -A'A) may be declared ``concave`` or ``convex``. A gradient costs one product with Q.
     Theory E2 to E4 (constants), A12 (rounding: gamma_{n+2} (|Q||x| + |b|)).
@@ -44,8 +45,7 @@ class Quadratic(Smooth):
         size = Q.shape[0]
         if Q.shape[1] != size:
             raise ShapeError(f"Q has shape {tuple(Q.shape)}; expected a square matrix")
-        xp = namespace(Q)
-        self.Q = Q if bool(xp.all(Q == Q.T)) else 0.5 * Q + 0.5 * Q.T
+        self.Q, self._lost = _symmetric_part(Q)
         self.b = (
             None if b is None else _checks.vector("b", b, size, Q, because=f"Q is {size} x {size}")
         )
@@ -90,9 +90,10 @@ class Quadratic(Smooth):
         xp, size = namespace(x), self.shapes[0][0]
         magnitude, offset = xp.abs(x), 0.0 if self.b is None else xp.abs(self.b)
         terms = magnitude @ xp.abs(self.Q) + offset
-        tiny = underflow(x, 4 * size)
+        # Where Q is not symmetric, halving a subnormal entry of Q loses what x then multiplies.
+        tiny = underflow(x, 4 * size) * (1.0 + xp.sum(magnitude, axis=-1))
         # n products and sums, adding b, and halving Q + Q' (a rounded sum) where Q is not symmetric.
-        entries = SLACK * gamma(size + 2) * terms + tiny
+        entries = SLACK * gamma(size + 2) * terms + tiny[..., None]
         value = SLACK * gamma(2 * size + 4) * xp.vecdot(magnitude, terms + offset)
         return value + tiny * (1.0 + xp.sum(magnitude, axis=-1)), (entries,)
 
@@ -100,8 +101,8 @@ class Quadratic(Smooth):
     def _spectrum(self) -> tuple[float, float, float]:
         """A lower bound on the smallest eigenvalue, an upper and a lower bound on the largest one."""
         Q = np.asarray(to_host(self.Q), dtype=np.float64)
-        attained, largest = largest_eigenvalue_between(Q)
-        attained_down, largest_down = largest_eigenvalue_between(-Q)
+        attained, largest = self._widened(*largest_eigenvalue_between(Q))
+        attained_down, largest_down = self._widened(*largest_eigenvalue_between(-Q))
         smallest = -largest_down
         # What rounding the entries of Q, to its dtype, can have moved an eigenvalue by, and more.
         unit = max(1e-10, 4.0 * float(namespace(self.Q).finfo(self.Q.dtype).eps))
@@ -119,6 +120,15 @@ class Quadratic(Smooth):
             max(smallest, 0.0) if self._declared_convex else smallest,
             min(largest, 0.0) if self._declared_concave else largest,
             min(attained, 0.0) if self._declared_concave else attained,
+        )
+
+    def _widened(self, attained: float, largest: float) -> tuple[float, float]:
+        """Bounds on an eigenvalue of the Q that was given, from those of its rounded symmetric part (Weyl)."""
+        if self._lost == 0.0:
+            return attained, largest
+        return (
+            math.nextafter(attained - self._lost, -math.inf),
+            math.nextafter(largest + self._lost, math.inf),
         )
 
     def _lower_bound(self, set: Set) -> float | None:
@@ -141,3 +151,22 @@ class Quadratic(Smooth):
             bound = max(by_norms, by_support - 4.0 * UNIT_ROUNDOFF * (abs(bowl) + abs(by_support)))
         bound -= 8.0 * UNIT_ROUNDOFF * abs(bound)
         return bound if math.isfinite(bound) else None
+
+
+def _symmetric_part(Q: Array) -> tuple[Array, float]:
+    """(Q + Q')/2 in float64, and a bound on the spectral norm of its rounding error; Q itself if it is symmetric.
+
+    What a sum of two floating-point numbers loses is a floating-point number, and known (Knuth's TwoSum); so is what
+    halving a subnormal number loses. Where nothing was lost, the bound is 0, and the signs of eigenvalues stay exact.
+    """
+    xp = namespace(Q)
+    if bool(xp.all(Q == Q.T)):
+        return Q, 0.0
+    Q = xp.astype(Q, xp.float64, copy=False)
+    half = 0.5 * Q
+    mean = half + half.T
+    other = mean - half
+    lost = xp.abs((half - (mean - other)) + (half.T - other))
+    halved = xp.abs(Q - 2.0 * half)
+    rows = xp.sum(lost + halved + halved.T, axis=-1)  # ||E||_2 <= ||E||_inf for symmetric E
+    return mean, float(xp.max(rows)) * (1.0 + 2.0 * gamma(Q.shape[0] + 2))
