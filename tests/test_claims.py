@@ -294,3 +294,48 @@ def test_a_matrix_whose_symmetric_part_is_exact_keeps_the_signs_of_its_eigenvalu
     assert turned.convex
     halved = rp.smooth.Quadratic([[0.0, 5e-324], [0.0, 0.0]]).facts([rp.sets.L2Ball()])
     assert not halved.concave
+
+
+def single_and_double():
+    """Float32 data beside float64 data that float32 cannot hold."""
+    A, b = np.array([[1.0, 0.0], [0.5, 1.0]], dtype=np.float32), np.array([0.1, -0.3])
+    factors = [A, np.array([[0.1], [0.7]]) * np.ones((1, 2)), A]
+    return {
+        "least squares": (rp.smooth.LeastSquares, (A, b)),
+        "the other way": (rp.smooth.LeastSquares, (A / 3.0 + b, b.astype(np.float32))),
+        "quadratic": (rp.smooth.Quadratic, (A @ A.T, b)),
+        "weights": (lambda *cp: rp.smooth.FactoredTensor((cp[0], cp[1:])), (b, A, A, A)),
+        "factors": (lambda *cp: rp.smooth.FactoredTensor((None, cp)), tuple(factors)),
+        "sum": (
+            lambda A, b: rp.smooth.Sum(rp.smooth.Quadratic(A @ A.T), rp.smooth.LeastSquares(A, b)),
+            (A, b),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", single_and_double())
+def test_float64_data_are_not_rounded_to_the_dtype_of_float32_data(name):
+    build, data = single_and_double()[name]
+    mixed, double = build(*data), build(*(part.astype(np.float64) for part in data))
+    xs = tuple(np.full(shape, 0.3) for shape in double.shapes)
+    assert mixed.like.dtype == np.float64
+    assert mixed.value(xs) == double.value(xs)
+    for got, want in zip(mixed.gradient(xs), double.gradient(xs), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_certificate_speaks_of_the_float64_target_of_a_float32_matrix():
+    f = rp.smooth.LeastSquares(np.array([[1.0]], np.float32), np.array([0.1]))
+    problem = rp.Problem(f, rp.Block(rp.sets.Box(-1.0, 1.0)))
+    x = np.array([0.1], dtype=np.float32)
+    slope = Fraction(float(x[0])) - Fraction(0.1)  # > 0: the farthest point is -1
+    gap = slope * (Fraction(float(x[0])) + 1)
+    assert gap > Fraction(1e-9)
+    assert gap <= Fraction(float(rp.certify(problem, x).max))
+
+
+def test_labels_do_not_widen_a_matrix():
+    A = np.eye(2, dtype=np.float32)
+    assert rp.smooth.Logistic(A, np.array([1.0, -1.0])).A.dtype == np.float32
+    with pytest.raises(rp.errors.DataError, match="labels -1 and 1"):
+        rp.smooth.Logistic(A, np.array([1.0, -1.0 - 1e-12]))

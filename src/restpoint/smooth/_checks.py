@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, asarray, convert
+from restpoint.array import Array, asarray, convert, namespace
 from restpoint.errors import DataError, ShapeError
 
 
@@ -41,13 +41,23 @@ def memory_mapped(name: str, path: Any) -> np.ndarray:
 
 
 def vector(name: str, value: Any, size: int, like: Array, *, because: str) -> Array:
-    """A finite vector of ``size`` entries, in the library, dtype and device of ``like``."""
+    """A finite vector of ``size`` entries, where ``like`` lives; float64 stays float64."""
     data = asarray(name, value)
     if tuple(data.shape) != (size,):
         raise ShapeError(
             f"{name} has shape {tuple(data.shape)}; expected ({size},), because {because}"
         )
+    xp = namespace(like)
+    if data.dtype == namespace(data).float64 and like.dtype != xp.float64:
+        like = xp.astype(like[:0, ...], xp.float64)
     return convert(data, like)
+
+
+def together(*data: Array) -> tuple[Array, ...]:
+    """All data of one function in one dtype, the widest of them: certificates speak of what was given."""
+    double = namespace(*data).float64
+    like = next((part for part in data if part.dtype == double), data[0])
+    return tuple(convert(part, like) for part in data)
 
 
 def number(name: str, value: Any, *, hint: str) -> float:

@@ -32,9 +32,9 @@ class FactoredTensor(MultilinearForm):
             raise ShapeError(
                 f"cp must be a pair (weights, factors), got {type(cp).__name__}"
             ) from error
-        matrices = tuple(
+        matrices = [
             _checks.tensor(f"factors[{m}]", factor, order=2) for m, factor in enumerate(factors)
-        )
+        ]
         if len(matrices) < 2:
             raise ShapeError(f"a multilinear form needs at least 2 factors, got {len(matrices)}")
         ranks = [int(matrix.shape[1]) for matrix in matrices]
@@ -48,7 +48,8 @@ class FactoredTensor(MultilinearForm):
                 "weights", weights, ranks[0], like, because=f"the factors have {ranks[0]} columns"
             )
         )
-        super().__init__(Factored(weights, matrices), sign, tied)
+        weights, *matrices = _checks.together(weights, *matrices)
+        super().__init__(Factored(weights, tuple(matrices)), sign, tied)
 
 
 def rank_one(xs: Blocks, weight: float = 1.0) -> tuple[Any, list[Any]]:

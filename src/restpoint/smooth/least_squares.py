@@ -16,7 +16,8 @@ class LeastSquares(LinearTerms):
 
     Convex, lower bound 0. Joint constant, p = 2: ||A||_2^2 (theory E4), an upper bound from the smaller of AA'
     and A'A, computed when first asked for. A gradient costs two products with A, and is more accurate than
-    one with A'A. Rounding: theory A12.
+    one with A'A. Where only one of A and b is float64, the other becomes float64 too: give b in float32 to keep a large
+    float32 A as it is. Rounding: theory A12.
 
     >>> import numpy as np
     >>> f = LeastSquares([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]], [1.0, 1.0, 2.0])
@@ -31,7 +32,8 @@ class LeastSquares(LinearTerms):
     def __init__(self, A: Any, b: Any) -> None:
         super().__init__(A)
         rows = int(self.A.shape[0])
-        self.b = _checks.vector("b", b, rows, self.A, because=f"A has {rows} rows")
+        b = _checks.vector("b", b, rows, self.A, because=f"A has {rows} rows")
+        self.A, self.b = _checks.together(self.A, b)
 
     def _terms_of(self, t: Array) -> tuple[Array, Array]:
         residual = t - self.b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from restpoint.array import Array, gamma, namespace
+from restpoint.array import Array, convert, gamma, namespace
 from restpoint.errors import DataError
 from restpoint.smooth import _checks
 from restpoint.smooth._linear_terms import LinearTerms
@@ -40,7 +40,7 @@ class Logistic(LinearTerms):
                 "y must hold the labels -1 and 1"
                 + ("; it holds 0 and 1: map 0 to -1, as in 2 * y - 1" if zero_one else "")
             )
-        self.A = labels[:, None] * self.A  # exact
+        self.A = convert(labels, self.A)[:, None] * self.A  # exact
 
     def _terms_of(self, t: Array) -> tuple[Array, Array]:
         xp = namespace(t)

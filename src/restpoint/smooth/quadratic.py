@@ -46,9 +46,10 @@ class Quadratic(Smooth):
         if Q.shape[1] != size:
             raise ShapeError(f"Q has shape {tuple(Q.shape)}; expected a square matrix")
         self.Q, self._lost = _symmetric_part(Q)
-        self.b = (
-            None if b is None else _checks.vector("b", b, size, Q, because=f"Q is {size} x {size}")
-        )
+        self.b = None
+        if b is not None:
+            b = _checks.vector("b", b, size, Q, because=f"Q is {size} x {size}")
+            self.Q, self.b = _checks.together(self.Q, b)
         self.shapes = ((size,),)
         self._declared_concave, self._declared_convex = concave, convex
 

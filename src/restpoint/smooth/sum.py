@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from restpoint.array import UNIT_ROUNDOFF, Array, gamma
+from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace
 from restpoint.errors import CapabilityError, DataError
 from restpoint.smooth import _bounds, _checks
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth, Sweep
@@ -46,7 +46,10 @@ class Sum(Smooth):
 
     @property
     def like(self) -> Array | None:
-        return next((part.like for part in self.parts if part.like is not None), None)
+        """Data in float64, if some part has them."""
+        likes = [part.like for part in self.parts if part.like is not None]
+        double = (like for like in likes if like.dtype == namespace(like).float64)
+        return next(double, likes[0] if likes else None)
 
     def converted(self, like: Array) -> Smooth:
         parts = tuple(part.converted(like) for part in self.parts)
