@@ -830,4 +830,43 @@ def test_the_feasibility_that_is_asked_for_is_that_of_x0_and_of_the_certificate(
         rp.solve(problem, x0=x0)
     loose = rp.solve(problem, x0=x0, eps=1e-3, stop=rp.Stop(feasibility=1e-3))
     assert loose.status is rp.Status.CERTIFIED
-    assert loose.certificate.violation == pytest.approx(1e-4, rel=1e-9)
+    assert loose.certificate.violation <= 1e-15  # let in, and projected
+    unprojected = rp.Block.from_oracle(
+        lambda g: -g / np.linalg.norm(g),
+        diameter=2.0,
+        violation=lambda x: max(0.0, float(np.linalg.norm(x)) - 1.0),
+    )
+    left = rp.solve(
+        rp.Problem(problem.smooth, unprojected), x0=x0, eps=1e-3, stop=rp.Stop(feasibility=1e-3)
+    )
+    assert left.status is rp.Status.CERTIFIED
+    assert left.certificate.violation == pytest.approx(1e-4, rel=1e-9)
+
+
+def test_a_start_that_the_tolerance_let_in_does_not_disprove_what_holds_on_the_set():
+    """The constant of sum x^p on the orthant fails for x = -4e-13, where the slope is not what it is at 0."""
+    f = rp.smooth.Sum(rp.smooth.PowerSum(1.01, shape=1), rp.smooth.Quadratic([[0.0]], [-0.5]))
+    problem = rp.Problem(f, rp.Block(rp.sets.Box(0.0, 1.0)))
+    x0 = np.array([[-4e-13], [0.5], [-1e-150]])
+    kept = x0.copy()
+    for method in (rp.ConditionalGradient(), rp.ProximalGradient()):
+        result = rp.solve(problem, method, x0=x0, stop=rp.Stop(max_iterations=50))
+        assert result.bound.withdrawn is None
+    assert np.array_equal(x0, kept)
+    first = rp.solve(problem, x0=x0, stop=rp.Stop(max_iterations=0))
+    assert np.array_equal(first.x, [[0.0], [0.5], [0.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "s", [rp.sets.Simplex(3.0), rp.sets.L2Ball(2.0, 0.1), rp.sets.Box(-0.3, 0.7)]
+)
+def test_feasible_starts_are_kept_bit_by_bit(s, dtype):
+    rng = np.random.default_rng(0)
+    x0 = np.stack([s.sample(rng, (7,)) for _ in range(200)]).astype(dtype)
+    problem = rp.Problem(rp.smooth.Quadratic(np.eye(7, dtype=dtype)), rp.Block(s))
+    result = rp.solve(problem, x0=x0, stop=rp.Stop(max_iterations=0))
+    assert result.x.tobytes() == x0.tobytes()
+    moved = x0 * (1.0 + 20 * np.finfo(dtype).eps) + dtype(20 * np.finfo(dtype).eps)
+    back = rp.solve(problem, x0=moved, stop=rp.Stop(max_iterations=0, feasibility=1e-4)).x
+    assert np.all(s.converted(back).inside(back))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, convert, generator, namespace, to_host
-from restpoint.errors import DataError, ShapeError, described
+from restpoint.array import Array, convert, expand, generator, namespace, to_host
+from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.problem import Blocks, Problem, common
 
 FEASIBILITY = {"float64": 1e-12, "float32": 1e-6}
@@ -59,6 +60,7 @@ def enter(
     tolerance = FEASIBILITY[precision] if feasibility is None else feasibility
     if given is not None:
         _check_feasible(flat, xs, tolerance)
+        xs = _brought_in(flat, xs)
     return Entrance(
         flat, _stated(problem, flat, batch_shape, like), xs, batch_shape, numbers, tolerance
     )
@@ -124,3 +126,18 @@ def _check_feasible(flat: Problem, xs: Blocks, tolerance: float) -> None:
                 f"x0[{i}] lies outside {type(s).__name__}: violation {violation:.3g}, more than {tolerance:.0e} of "
                 "the set's radius; pass x0=problem.project(x0) if the nearest point will do"
             )
+
+
+def _brought_in(flat: Problem, xs: Blocks) -> Blocks:
+    """The starts, those that the tolerance let in projected: what f declares holds on the sets, and nowhere else.
+
+    A constant on the orthant fails at -1e-13 already. Where a user's set has no projection, the start stays.
+    """
+    moved = []
+    for s, x in zip(flat.sets, xs, strict=True):
+        inside = s.inside(x)
+        if not bool(namespace(x).all(inside)):
+            with contextlib.suppress(CapabilityError):
+                x = namespace(x).where(expand(inside, s.event_ndim), x, s.project(x))  # noqa: PLW2901
+        moved.append(x)
+    return tuple(moved)

@@ -61,6 +61,10 @@ class Set(Parametric, ABC):
     def check_shape(self, shape: tuple[int, ...]) -> None:
         """Refuse an event shape that the set's own arrays contradict; sets without arrays accept all."""
 
+    def inside(self, x: Array) -> Array:
+        """Whether x is in S, per start, as far as floating-point numbers can tell."""
+        return self.violation(x) <= 0.0
+
     def violation(self, x: Array) -> Array:
         """How far x is from S: the Euclidean distance."""
         return norm(x - self.project(x), self.event_ndim)

@@ -72,6 +72,12 @@ class L2Ball(Set):
         pulled = self.center + d * expand(self.radius / outside, self.event_ndim)
         return xp.where(expand(inside, self.event_ndim), x, pulled)
 
+    def inside(self, x: Array) -> Array:
+        """Up to the rounding of ||x - center||: a normalised point is not moved by a last digit."""
+        xp, count = namespace(x), math.prod(x.shape[x.ndim - self.event_ndim :])
+        slack = (count + 8) * float(xp.finfo(x.dtype).eps)
+        return norm(x - self.center, self.event_ndim) <= self.radius * (1.0 + slack)
+
     def violation(self, x: Array) -> Array:
         """max(0, ||x - center|| - radius)."""
         xp = namespace(x)

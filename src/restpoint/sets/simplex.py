@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restpoint.array import Array, event_max, expand, is_array, namespace, parameter, power_sum
+from restpoint.array import (
+    Array,
+    event_max,
+    event_sum,
+    expand,
+    is_array,
+    namespace,
+    parameter,
+    power_sum,
+)
 from restpoint.sets import _checks
 from restpoint.sets.base import Set
 
@@ -56,6 +65,12 @@ class Simplex(Set):
         last = xp.arange(n, device=_device(x)) == (positive - 1)[..., None]
         tau = xp.sum(xp.where(last, excess, 0 * x), axis=-1)
         return xp.maximum(x - tau[..., None], 0.0)
+
+    def inside(self, x: Array) -> Array:
+        """No negative entry, and the total up to the rounding of a sum."""
+        xp, total = namespace(x), event_sum(x)
+        slack = (x.shape[-1] + 8) * float(xp.finfo(x.dtype).eps)
+        return (event_max(-x) <= 0.0) & (abs(total - self.total) <= slack * self.total)
 
     def diameter(self, p: float, shape: tuple[int, ...]) -> Array:
         return self.total * (2.0 ** (1.0 / p) if math.prod(shape) > 1 else 0.0)
