@@ -339,3 +339,55 @@ def test_labels_do_not_widen_a_matrix():
     assert rp.smooth.Logistic(A, np.array([1.0, -1.0])).A.dtype == np.float32
     with pytest.raises(rp.errors.DataError, match="labels -1 and 1"):
         rp.smooth.Logistic(A, np.array([1.0, -1.0 - 1e-12]))
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-30, 1.0, 1e170])
+@pytest.mark.parametrize("p", [1.2, 2.0])
+def test_the_size_of_a_box_survives_powers_that_underflow_or_overflow(scale, p):
+    box = rp.sets.Box(np.array([-3.0, 0.0, 0.0]) * scale, np.array([0.0, 0.0, 4.0]) * scale)
+    with localcontext() as context:
+        context.prec = 40
+        sides = [Decimal(float(side)) for side in (3.0 * scale, 4.0 * scale)]
+        diameter = sum(side ** Decimal(p) for side in sides) ** (1 / Decimal(p))
+    assert float(box.diameter(p, (3,))) == pytest.approx(float(diameter), rel=1e-14)
+    assert float(box.norm_bound((3,))) == pytest.approx(5.0 * scale, rel=1e-14)
+    f = rp.smooth.PowerSum(1.5, np.full(3, -1e30))
+    lowest = -1e30 * (float((3.0 * scale) ** 1.5) + float((4.0 * scale) ** 1.5))
+    assert f.facts([box]).lower_bound <= lowest * (1.0 - 1e-14)
+    form = rp.smooth.Multilinear(np.ones((3, 3, 3)))
+    joint = form.facts([box, rp.sets.L2Ball(), rp.sets.L2Ball()]).joint
+    assert joint.constants[1] >= 2.0 * 5.0 * scale  # |A(x_1, ., .)| at x_1 of norm 5, at the least
+
+
+def test_a_distance_from_a_set_survives_squares_that_underflow():
+    box = rp.sets.Box(0.0, 1.0)
+    assert box.violation(np.array([-3e-200, -4e-200])) == pytest.approx(5e-200, rel=1e-15)
+    assert not box.inside(np.array([-5e-324, 0.5]))
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        rp.sets.Box(0.0, 1e-165),
+        rp.sets.Box(-np.full(2, 1e-170), np.full(2, 1e-170)),
+        rp.sets.L2Ball(np.array([1.0, 1e-150])),
+        rp.sets.Simplex(1e150),
+        rp.sets.Box(-1e300, 1e300),
+    ],
+)
+def test_sets_whose_powers_are_lost_are_refused_with_advice(s):
+    with pytest.raises(rp.errors.DataError, match=r"rescale the variables .* 1e-140 and 1e\+140"):
+        rp.Problem(rp.smooth.LeastSquares(1e150 * np.eye(2), np.full(2, 3e-21)), rp.Block(s))
+
+
+def test_a_single_point_has_no_scale():
+    block = rp.Block(rp.sets.Box(np.full(2, 1e-170), np.full(2, 1e-170)))
+    problem = rp.Problem(rp.smooth.Quadratic(-np.eye(2)), block)
+    assert rp.solve(problem).status is rp.Status.CERTIFIED
+
+
+def test_float32_has_a_smaller_range_of_scales():
+    problem = rp.Problem(rp.smooth.Quadratic(-np.eye(2)), rp.Block(rp.sets.Box(-1e-25, 1e-25)))
+    assert rp.solve(problem, x0=np.zeros(2)).status is rp.Status.CERTIFIED
+    with pytest.raises(rp.errors.DataError, match=r"float32 cannot hold.* or give float64"):
+        rp.solve(problem, x0=np.zeros(2, dtype=np.float32))

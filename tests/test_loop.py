@@ -847,7 +847,7 @@ def test_a_start_that_the_tolerance_let_in_does_not_disprove_what_holds_on_the_s
     """The constant of sum x^p on the orthant fails for x = -4e-13, where the slope is not what it is at 0."""
     f = rp.smooth.Sum(rp.smooth.PowerSum(1.01, shape=1), rp.smooth.Quadratic([[0.0]], [-0.5]))
     problem = rp.Problem(f, rp.Block(rp.sets.Box(0.0, 1.0)))
-    x0 = np.array([[-4e-13], [0.5], [-1e-150]])
+    x0 = np.array([[-4e-13], [0.5], [-1e-300]])
     kept = x0.copy()
     for method in (rp.ConditionalGradient(), rp.ProximalGradient()):
         result = rp.solve(problem, method, x0=x0, stop=rp.Stop(max_iterations=50))

@@ -27,6 +27,10 @@ from restpoint.smooth import Facts, Smooth
 
 Blocks = tuple[Array, ...]
 
+# The largest diameter of a set, and one over the smallest. Further out, squares overflow or underflow on the way to a
+# step or a constant, and what is said about them would be false.
+LARGEST_DIAMETER = {"float64": 1e140, "float32": 1e17}
+
 
 @dataclass(frozen=True, init=False)
 class Block(Parametric):
@@ -160,6 +164,7 @@ class Problem(Parametric):
         object.__setattr__(self, "smooth", smooth)
         object.__setattr__(self, "blocks", chosen)
         _ = self.batch_shape  # parameters of different blocks must agree
+        self.check_scale("float64")
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -170,6 +175,22 @@ class Problem(Parametric):
     def sets(self) -> tuple[Set, ...]:
         """The set of every block."""
         return tuple(block.set for block in self.blocks)
+
+    def check_scale(self, precision: str) -> None:
+        """Refuse sets too large or too small to compute with; a single point is neither."""
+        most = LARGEST_DIAMETER[precision]
+        for i, (s, shape) in enumerate(zip(self.sets, self.shapes, strict=True)):
+            with np.errstate(all="ignore"):
+                diameter = s.diameter(2.0, shape)
+            sizes = np.asarray(to_host(diameter) if is_array(diameter) else diameter)
+            wrong = (sizes > most) | ((sizes > 0.0) & (sizes < 1.0 / most))
+            if np.any(wrong):
+                raise DataError(
+                    f"block {i}: {type(s).__name__} has diameter {float(sizes[wrong].flat[0]):.3g}, whose powers "
+                    f"{precision} cannot hold; rescale the variables so that it lies between {1.0 / most:.0e} and "
+                    f"{most:.0e}"
+                    + ("" if precision == "float64" else ", or give float64 data and x0")
+                )
 
     def facts(self) -> Facts:
         """What f declares on these sets."""

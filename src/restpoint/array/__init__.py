@@ -23,6 +23,7 @@ from restpoint.array._reductions import (
     inner,
     norm,
     power_sum,
+    scaled_norm,
     signed_power,
 )
 from restpoint.array._rounding import UNIT_ROUNDOFF, gamma
@@ -47,6 +48,7 @@ __all__ = [
     "parameter",
     "power_sum",
     "real_number",
+    "scaled_norm",
     "signed_power",
     "take",
     "to_host",

@@ -50,6 +50,14 @@ def power_sum(x: Array, p: float, event_ndim: int = 1) -> Array:
     return event_sum(namespace(x).abs(x) ** p, event_ndim)
 
 
+def scaled_norm(x: Array, p: float = 2.0, event_ndim: int = 1) -> Array:
+    """||x||_p per start, in units of the largest entry: no power overflows or underflows. Slower than ``norm``."""
+    xp = namespace(x)
+    unit = event_max(xp.abs(x), event_ndim)
+    unit = xp.where((unit > 0) & (unit < xp.inf), unit, xp.ones_like(unit))
+    return unit * power_sum(x / expand(unit, event_ndim), p, event_ndim) ** (1.0 / p)
+
+
 def signed_power(x: Array, exponent: float) -> Array:
     """sgn(x) |x|^exponent, entry by entry."""
     if exponent == 1.0:

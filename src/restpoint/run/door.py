@@ -46,6 +46,8 @@ def enter(
     given = None if x0 is None else problem.as_blocks(x0, "x0")
     batch_shape = _batch_shape(problem, starts, given)
     like = _like(problem, given)
+    precision = "float32" if like.dtype == namespace(like).float32 else "float64"
+    problem.check_scale(precision)
     flat = problem.converted(like).laid_out(batch_shape)
     count = math.prod(batch_shape)
     numbers = np.arange(count) % (batch_shape[-1] if len(batch_shape) else 1)
@@ -56,7 +58,6 @@ def enter(
         if given is None
         else _spread(given, problem, batch_shape, like)
     )
-    precision = "float32" if like.dtype == namespace(like).float32 else "float64"
     tolerance = FEASIBILITY[precision] if feasibility is None else feasibility
     if given is not None:
         _check_feasible(flat, xs, tolerance)

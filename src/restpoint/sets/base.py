@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from restpoint.array import Array, Parametric, norm
+from restpoint.array import Array, Parametric, scaled_norm
 
 
 class Set(Parametric, ABC):
@@ -67,4 +67,4 @@ class Set(Parametric, ABC):
 
     def violation(self, x: Array) -> Array:
         """How far x is from S: the Euclidean distance."""
-        return norm(x - self.project(x), self.event_ndim)
+        return scaled_norm(x - self.project(x), event_ndim=self.event_ndim)

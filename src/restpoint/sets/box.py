@@ -11,9 +11,9 @@ from restpoint.array import (
     event_sum,
     is_array,
     namespace,
-    norm,
     parameter,
     power_sum,
+    scaled_norm,
 )
 from restpoint.errors import DataError
 from restpoint.sets import _checks
@@ -92,7 +92,4 @@ class Box(Set):
         if isinstance(width, float):
             return width * np.prod(shape) ** (1.0 / p)
         xp, batch = namespace(width), width.shape[: width.ndim - self.event_ndim]
-        full = xp.broadcast_to(width, (*batch, *shape))
-        if p == 2.0:
-            return norm(full, self.event_ndim)
-        return power_sum(full, p, self.event_ndim) ** (1.0 / p)
+        return scaled_norm(xp.broadcast_to(width, (*batch, *shape)), p, self.event_ndim)
