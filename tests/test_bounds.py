@@ -168,6 +168,27 @@ def test_exact_where_rational():
         assert bound.count == expected
 
 
+@pytest.mark.parametrize("p", [1.3, 1.5, 2.0])
+def test_powers_of_the_diameter_that_underflow_or_overflow_do_not_change_the_count(p):
+    """lambda diam^p is an ordinary number, diam^p is not."""
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        diameter = 10.0 ** (rng.choice([-1, 1]) * rng.uniform(150.0, 230.0))
+        with mpmath.workdps(60):
+            power = mpmath.mpf(diameter) ** mpmath.mpf(p)
+            constant = float(min(max(rng.uniform(1e-5, 1e5) / power, 1e-300), 1e300))
+            D = constant * power
+            eps = float(D * rng.uniform(0.3, 1.5))
+            decrease = omega_exact(eps, D, p)
+            delta = float(decrease * rng.uniform(1.0, 1e4))
+            true = int(mpmath.ceil(mpmath.mpf(delta) / decrease))
+        count = theorem_3_1(eps=eps, delta=delta, constant=constant, diameter=diameter, p=p).count
+        assert max(1, true) <= count <= true + 1
+    assert theorem_3_1(eps=1e-101, delta=2.5e-101, constant=1e300, diameter=1e-200).count == 50.0
+    lost = theorem_3_1(eps=1e-283, delta=1.233e-281, constant=1e40, diameter=1.07e-160)
+    assert lost.count == 282333.0
+
+
 def test_overflow_is_infinite():
     bound = theorem_3_1(eps=1e-10, delta=1.0, constant=1.0, diameter=1.0, p=1.01)
     assert (bound.count, bound.paper) == (math.inf, math.inf)

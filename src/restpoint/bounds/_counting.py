@@ -247,8 +247,13 @@ def block_divisor(blocks: Any, measure: str) -> int:
 
 
 def _product(constant: np.ndarray, diameter: np.ndarray, p: float) -> np.ndarray:
-    """The D of one block: lambda diam^p, and 0 where lambda is 0 even if the power overflows."""
-    return np.asarray(constant * np.where(constant == 0.0, 0.0, diameter) ** p)
+    """The D of one block: lambda diam^p, and 0 where lambda is 0 even if the power overflows.
+
+    Half of the power at a time: for p <= 2 neither half overflows or underflows, and the product only if D does. (For
+    p > 2, f is concave, and any D is true.)
+    """
+    half = np.where(constant == 0.0, 0.0, diameter) ** (0.5 * p)
+    return np.asarray(constant * half * half)
 
 
 def _lacks(values: Sequence[Array | None] | None) -> bool:
