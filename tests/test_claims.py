@@ -391,3 +391,17 @@ def test_float32_has_a_smaller_range_of_scales():
     assert rp.solve(problem, x0=np.zeros(2)).status is rp.Status.CERTIFIED
     with pytest.raises(rp.errors.DataError, match=r"float32 cannot hold.* or give float64"):
         rp.solve(problem, x0=np.zeros(2, dtype=np.float32))
+
+
+def test_a_centre_of_one_entry_stands_for_all():
+    narrow, wide = (rp.sets.L2Ball(1.0, np.full(n, 0.5)) for n in (1, 3))
+    assert narrow.norm_bound((3,)) == wide.norm_bound((3,)) >= 1.0 + 0.5 * 3.0**0.5 - 1e-15
+    f = rp.smooth.Quadratic(-np.eye(3))
+    x = np.full(3, 0.5 + 3.0**-0.5)
+    first, second = (rp.Problem(f, rp.Block(s)) for s in (narrow, wide))
+    assert first.facts().lower_bound <= f.value((x,))
+    assert rp.certify(first, x).max == rp.certify(second, x).max
+    rows = rp.sets.L2Ball(1.0, np.array([[0.5], [0.0]]))  # one number per start
+    assert rows.norm_bound((3,)) == pytest.approx([1.0 + 0.75**0.5, 1.0])
+    answers = rp.certify(rp.Problem(f, rp.Block(rows)), np.zeros((2, 3)))
+    assert answers.max.shape == (2,)

@@ -11,11 +11,11 @@ from restpoint.array import (
     Array,
     event_sum,
     expand,
-    inner,
     namespace,
     norm,
     parameter,
     power_sum,
+    scaled_norm,
 )
 from restpoint.sets import _checks
 from restpoint.sets.base import Set
@@ -25,7 +25,8 @@ from restpoint.sets.base import Set
 class L2Ball(Set):
     r"""S = {x : ||x - center||_2 <= radius}.
 
-    ``radius`` is a number or has the batch shape; ``center`` is a number or an event (per start).
+    ``radius`` is a number or has the batch shape; ``center`` is a number or an event (per start), whose axes of
+    length 1 stand for all entries.
     diam_p(S) = 2 r n^(1/p - 1/2) for p <= 2 and 2 r for p >= 2. Every operation costs O(n).
 
     >>> L2Ball(2.0).project(np.array([3.0, 4.0]))
@@ -95,7 +96,9 @@ class L2Ball(Set):
     def norm_bound(self, shape: tuple[int, ...]) -> Array:
         if isinstance(self.center, float):
             return abs(self.center) * math.sqrt(math.prod(shape)) + self.radius
-        return norm(self.center, self.event_ndim) + self.radius
+        batch = self.center.shape[: self.center.ndim - self.event_ndim]
+        center = namespace(self.center).broadcast_to(self.center, (*batch, *shape))
+        return scaled_norm(center, event_ndim=self.event_ndim) + self.radius
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Uniform on the sphere that bounds the ball: where sparse problems have their solutions."""
@@ -116,7 +119,7 @@ class L2Ball(Set):
         if isinstance(self.center, float):
             return (abs(self.center) if absolute else self.center) * event_sum(g, self.event_ndim)
         center = namespace(g).abs(self.center) if absolute else self.center
-        return inner(g, center, self.event_ndim)
+        return event_sum(g * center, self.event_ndim)
 
 
 def _norm_ratio(size: int, p: float) -> float:
