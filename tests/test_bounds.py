@@ -69,11 +69,6 @@ def test_delta_zero_still_needs_one_look(theorem):
     assert theorem(eps=1.0, delta=1e-3, constant=1.0, diameter=1.0).count == 1.0
 
 
-def test_rounding_of_delta_is_forgiven():
-    assert corollary_3_2(eps=1.0, delta=-1e-12).count == 1.0
-    assert corollary_3_2(eps=1.0, delta=-1e-12).constants["delta"] == 0.0
-
-
 @pytest.mark.parametrize("p", EXPONENTS)
 def test_sharp_is_never_above_the_paper(p):
     rng = np.random.default_rng(0)
@@ -339,6 +334,11 @@ def test_additions():
         ({"eps": np.asarray([0.1, 0.0])}, r"eps is 0 to 0.1 \(2 starts\); expected > 0"),
         ({"eps": "small"}, "eps cannot be read"),
         ({"delta": -1.0}, r"delta is -1: Phi\(x1\) lies below its lower bound"),
+        (
+            {"delta": -9e-9, "eps": 1e-12},
+            r"delta is -9e-09: .* add to delta what rounding explains",
+        ),
+        ({"delta": np.array([1.0, -5e-324])}, r"delta is -4.94066e-324 to 1 \(2 starts\)"),
         ({"constant": -1.0}, "constant is -1; expected >= 0"),
         ({"constant": math.inf}, "constant is inf; expected finite numbers; pass None"),
         ({"diameter": -2.0}, "diameter is -2; expected >= 0"),

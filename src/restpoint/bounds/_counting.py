@@ -24,7 +24,6 @@ from restpoint.omega import conjugate, omega
 
 _EXACT_BELOW = 2.0**53  # every integer up to here is a float64
 _UNDERFLOW = 1e-290  # decreases below have lost digits; the count that they give is infinite
-_ROUNDING_OF_VALUES = 1e-8  # how far Phi(x1) may lie below its lower bound by rounding
 
 _STANDING = (
     "S is nonempty, convex and compact; h is convex, closed and finite on S",
@@ -293,14 +292,14 @@ def _number(name: str, value: Array, *, positive: bool = False) -> np.ndarray:
 
 
 def _difference(delta: Array) -> np.ndarray:
-    """Phi(x1) - lower bound: what rounding made negative is 0; NaN and infinity are kept."""
+    """Phi(x1) - lower bound >= 0; NaN and infinity are kept. What rounding may explain, only its origin can tell."""
     array = _host("delta", delta)
-    if bool(np.any(array < -_ROUNDING_OF_VALUES)):
+    if bool(np.any(array < 0.0)):
         raise DataError(
             f"delta is {shown(array)}: Phi(x1) lies below its lower bound, which is therefore wrong; "
-            "correct it, or pass delta=None"
+            "correct it, pass delta=None, or add to delta what rounding explains"
         )
-    return np.where(array < 0.0, 0.0, array)
+    return array
 
 
 def _exponent(p: float, concave: bool) -> float:
