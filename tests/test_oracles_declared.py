@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import restpoint as rp
 from restpoint.array import namespace
 from restpoint.errors import CapabilityError, DataError, EvaluationError
 from restpoint.oracles import declared, find
@@ -222,3 +223,14 @@ class TestUserErrors:
     def test_nan_passes_through(self):
         point = declared(lambda g: g * np.nan, diameter=2.0).linear(self.G).point
         assert np.all(np.isnan(point))
+
+
+@pytest.mark.parametrize("unknown", [np.inf, np.nan])
+def test_a_diameter_that_is_not_finite_for_this_p_leaves_the_bound_without_a_count(unknown):
+    block = rp.Block.from_oracle(
+        lambda g: -np.sign(g), diameter=lambda p: 2.0 * 2**0.5 if p == 2.0 else unknown
+    )
+    problem = rp.Problem(rp.smooth.PowerSum(1.5, shape=2), block)
+    result = rp.solve(problem, rp.ConditionalGradient(), x0=np.array([0.5, -0.3]), eps=1e-2)
+    assert result.bound.count is None
+    assert result.bound.missing == ("the diameter of S",)

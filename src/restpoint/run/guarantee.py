@@ -161,11 +161,13 @@ def _many_blocks(
     return Bound.none("no bound is known for blocks in random order")
 
 
-def _diameters(problem: Problem, p: float) -> tuple[Number, ...]:
-    return tuple(
+def _diameters(problem: Problem, p: float) -> tuple[Number | None, ...]:
+    """diam_p of every set; None where a user's set knows no finite one for this p."""
+    found = (
         _host(block.set.diameter(p, shape))
         for block, shape in zip(problem.blocks, problem.shapes, strict=True)
     )
+    return tuple(diameter if np.all(np.isfinite(diameter)) else None for diameter in found)
 
 
 def _host(value: object) -> Number:
