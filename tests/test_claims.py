@@ -70,36 +70,40 @@ def test_norms_whose_squares_underflow_do_not_certify(scale, center):
         assert true <= Decimal(float(rp.certify(problem, x).max))
 
 
-def test_a_convex_function_of_two_blocks_needs_twice_its_blockwise_constants():
-    """psi(x + y), psi' = sqrt(t) on [0, 1] and 1 + sqrt(t - 1) on [1, 2]: moves of one block stay in [0, 1].
+@pytest.mark.parametrize("d", [2, 3, 7])
+def test_a_convex_function_of_d_blocks_needs_more_than_theory_e27_on_its_sets(d):
+    """psi(x_1 + ... + x_d), psi' = k + sqrt(t - k) on [k, k + 1]: moves of one block stay in [0, 1].
 
-    Blockwise constants 2/p are true for p = 1.5 there; 2^(p-1) times that is not a joint one, 2 times that is.
+    Blockwise constants 2/p are true for p = 1.5 there; d^(p-1) times that is not a joint one, d times that is.
     """
     p, constant = 1.5, 2.0 / 1.5
 
     def slope(t):
-        return np.sqrt(t) if t <= 1.0 else 1.0 + np.sqrt(t - 1.0)
+        k = np.floor(t)
+        return k + np.sqrt(t - k)
 
     def psi(t):
-        return t**1.5 / 1.5 if t <= 1.0 else 2.0 / 3.0 + (t - 1.0) + (t - 1.0) ** 1.5 / 1.5
+        k = np.floor(t)
+        return k * (k - 1.0) / 2.0 + k / 1.5 + k * (t - k) + (t - k) ** 1.5 / 1.5
 
-    grid = np.linspace(0.0, 2.0, 81)
+    grid = np.linspace(0.0, d, 40 * d + 1)
     for a in grid:
         for b in grid[np.abs(grid - a) <= 1.0]:
             room = psi(a) + slope(a) * (b - a) + 0.5 * constant * abs(b - a) ** p - psi(b)
             assert room >= -1e-12
 
     f = rp.smooth.Function(
-        lambda x, y: psi(float(x[0] + y[0])),
-        lambda x, y: (np.array([slope(float(x[0] + y[0]))]),) * 2,
-        shapes=[1, 1],
-        constant=(constant, constant),
+        lambda *xs: psi(float(sum(x[0] for x in xs))),
+        lambda *xs: (np.array([slope(float(sum(x[0] for x in xs)))]),) * d,
+        shapes=[1] * d,
+        constant=(constant,) * d,
         p=p,
         convex=True,
     )
-    joint = f.facts([rp.sets.Box(0.0, 1.0)] * 2).joint
-    needed = 2.0 * (psi(2.0) - psi(0.0)) / 2.0  # from (0, 0), where the slope is 0, to (1, 1)
-    assert 2.0 ** (p - 1.0) * constant < needed <= joint.constants[0] == joint.constants[1]
+    joint = f.facts([rp.sets.Box(0.0, 1.0)] * d).joint
+    needed = 2.0 * (psi(d) - psi(0.0)) / d  # from 0, where the slope is 0, to (1, ..., 1)
+    assert d ** (p - 1.0) * constant < needed <= joint.constants[0]
+    assert joint.constants == (joint.constants[0],) * d
 
 
 def test_a_true_constant_is_not_refuted_by_the_slack_of_the_eigenvalue_bound():

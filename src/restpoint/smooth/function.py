@@ -104,15 +104,7 @@ class Function(Smooth):
             if self._joint or len(self.shapes) == 1:
                 joint = blockwise
             elif self._convex:
-                # A d-th of the way is a mean of one-block moves inside the sets, which gives d^(p-1) there; d such
-                # pieces in a row give d^(2-p) times that, for every p <= 2 (theory E27 is the case p = 2).
-                factor = float(len(self.shapes))
-                joint = Curvature(
-                    tuple(
-                        math.nextafter(factor * c, math.inf) if c > 0 else c for c in self._constant
-                    ),
-                    self._p,
-                )
+                joint = Curvature(_joint_if_convex(self._constant), self._p)
         return Facts(
             joint=joint,
             blockwise=blockwise,
@@ -202,6 +194,24 @@ class Function(Smooth):
                 )
             checked.append(convert(array, x))
         return tuple(checked)
+
+
+def _joint_if_convex(constants: tuple[float, ...]) -> tuple[float, ...]:
+    r"""d times the blockwise constants, which is a joint constant of a convex f on the very sets, for every p.
+
+    (d^(p-1), theory E27, needs the blockwise inequality d times as far; on the sets it is false for p < 2.)
+
+    Proof. Let v_i = y_i - x_i and b_i = (c_i/2) ||v_i||_p^p; z_A has blocks y_i for i in A, else x_i, so it lies
+    in the sets, and s_i(A) = grad_i f(z_A)'v_i. The inequality from z_A to z_{A+i} and back gives
+    s_i(A+i) - s_i(A) <= 2 b_i; convexity between z_{A+i} and z_{A+j} gives s_i(A+j) + s_j(A+i) <= s_i(A+i) + s_j(A+j).
+    Hence (*): [s_i(A+j) - s_i(A)] + [s_j(A+i) - s_j(A)] <= 2 (b_i + b_j).
+    Move the blocks one by one in a random order i_1, ..., i_d, with A_k = {i_1, ..., i_k}. Then
+    f(y) - f(x) - sum_i s_i(A_0) <= sum_k [b_{i_k} + s_{i_k}(A_{k-1}) - s_{i_k}(A_0)], where the last difference is the
+    sum over l < k of s_{i_k}(A_l) - s_{i_k}(A_{l-1}). Exchanging i_k and i_l leaves A_{l-1} as it is, so by (*) each of
+    these is in the mean at most b_{i_k} + b_{i_l}, and all together at most (d - 1) sum_i b_i.
+    """
+    factor = float(len(constants))
+    return tuple(math.nextafter(factor * c, math.inf) if c > 0 else c for c in constants)
 
 
 def _constants(constant: Any, blocks: int) -> tuple[float, ...] | None:
