@@ -870,3 +870,110 @@ def test_feasible_starts_are_kept_bit_by_bit(s, dtype):
     moved = x0 * (1.0 + 20 * np.finfo(dtype).eps) + dtype(20 * np.finfo(dtype).eps)
     back = rp.solve(problem, x0=moved, stop=rp.Stop(max_iterations=0, feasibility=1e-4)).x
     assert np.all(s.converted(back).inside(back))
+
+
+# --- code that stops answering --------------------------------------------------------------------------
+
+
+def test_a_certificate_survives_the_code_that_it_took():
+    """One start is stationary from the first; later the gradient raises, and goes on raising."""
+    faulty = Faulty(divide, 20, forever=True)
+    x0 = np.stack([np.array([0.3, -0.2, 0.1]), np.zeros(3), np.array([1.0, -0.2, 0.4])])
+    problem = faulty.problem()
+    result = rp.solve(problem, rp.ConditionalGradient(), eps=1e-9, x0=x0)
+    assert [s.name for s in result.status] == ["ORACLE_FAILED", "CERTIFIED", "ORACLE_FAILED"]
+    assert "no such luck" in result.message
+    assert np.array_equal(result.x[1], np.zeros(3))
+    assert result.gap[1] <= 1e-9
+    assert np.isnan(result.gap[[0, 2]]).all()
+    assert np.array_equal(result.value, problem.value(result.x))  # that much the code still tells
+    assert result.best().certified
+    mended = Faulty(divide, 10**9).problem()
+    assert result.gap[1] == rp.certify(mended, np.zeros(3)).max
+
+
+def test_a_certificate_of_another_point_is_not_recalled():
+    """A refused proposal speaks of the point where it was made, not of the best one that is returned."""
+    from restpoint.run.proofs import Proofs
+
+    faulty = Faulty(divide, 3, forever=True)
+    problem, proofs = faulty.problem(), Proofs(2)
+    xs = (np.array([[0.1, 0.2, 0.3], [0.0, 0.0, 0.0]]),)
+    proposed, answered = proofs.propose(problem, xs, np.array([0, 1]), 7)
+    assert answered.all()
+    last, proved = proofs.conclude(problem, xs, np.array([7, 6]))
+    assert proved.tolist() == [True, False]
+    assert last.max[0] == proposed.max[0]
+    assert np.isnan(last.max[1])
+    assert isinstance(proofs.error, EvaluationError)
+
+
+def test_an_exception_at_one_start_costs_the_others_no_certificate():
+    def violation(x):
+        if x[0] > 0.5:
+            raise OSError("disk gone")
+        return max(0.0, float(np.max(np.abs(x))) - 1.0)
+
+    block = rp.Block.from_oracle(lambda g: -np.sign(g), diameter=4.0, violation=violation)
+    x0 = np.array([[0.1, 0.0], [0.2, 0.3], [-0.4, 0.1]])
+    f = rp.smooth.Quadratic(np.diag([-1.0, -1.0]))
+    result = rp.solve(rp.Problem(f, block), x0=x0, eps=1e-6)
+    assert [s.name for s in result.status] == ["ORACLE_FAILED", "ORACLE_FAILED", "CERTIFIED"]
+    assert isinstance(result.error.__cause__, OSError)
+    assert result.certificate.kind == "declared oracle"
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"violation": lambda x: 1 / 0}, "violation raised ZeroDivisionError"),
+        ({"violation": np.abs}, r"violation returned .* shape \(2,\)"),
+        ({"violation": lambda x: "far"}, "violation returned a str"),
+        ({"project": lambda x: x[:1]}, r"project returned .* shape \(1,\)"),
+    ],
+)
+def test_code_that_only_certificates_call_fails_at_the_first_of_them(declared, words):
+    block = rp.Block.from_oracle(lambda g: -np.sign(g), diameter=4.0, **declared)
+    problem = rp.Problem(rp.smooth.Quadratic(np.diag([-1.0, -2.0]), [0.1, 0.2]), block)
+    result = rp.solve(problem)
+    assert result.status is rp.Status.ORACLE_FAILED
+    assert result.iterations <= 2
+    assert isinstance(result.error, EvaluationError)
+    with pytest.raises(EvaluationError, match=words):
+        raise result.error
+
+
+def test_certificates_that_are_asked_for_one_by_one_are_those_of_the_batch():
+    """Also where every start has its own radius."""
+    radii = np.array([1.0, 2.0, 3.0])
+    calls = []
+
+    def gradient(x):
+        calls.append(x)
+        if len(calls) == broken:
+            raise OSError
+        return -x
+
+    f = rp.smooth.Function(
+        lambda x: -0.5 * float(x @ x), gradient, shapes=2, concave=True, lower_bound=-9.0
+    )
+    problem = rp.Problem(f, rp.Block(rp.sets.L2Ball(radii)))
+    x0 = np.stack([radii, 0 * radii], axis=-1)
+    broken = 10**9
+    plain = rp.solve(problem, x0=x0)
+    calls.clear()
+    broken = 5  # the second start, in the certificate of the first proposal
+    result = rp.solve(problem, x0=x0)
+    assert result.certified.all()
+    assert np.array_equal(result.gap, plain.gap)
+    assert result.error is not None
+
+
+def test_the_arrays_of_a_result_share_no_memory():
+    for x0 in (np.zeros((2, 3)), np.full((2, 3), 0.2)):
+        views = []
+        result = rp.solve(quadratic_problem(), x0=x0, observers=[views.append])
+        assert not np.shares_memory(result.x, result.last[0])
+        seen = views[-1].xs[0].copy()
+        result.x[...] = result.last[0][...] = 7.0
+        assert np.array_equal(views[-1].xs[0], seen)

@@ -11,6 +11,7 @@ from restpoint.array._namespace import (
     convert,
     is_array,
     namespace,
+    own,
     to_host,
 )
 from restpoint.array._parameters import Parametric, parameter
@@ -45,6 +46,7 @@ __all__ = [
     "is_array",
     "namespace",
     "norm",
+    "own",
     "parameter",
     "power_sum",
     "real_number",

@@ -80,6 +80,11 @@ def convert(value: Array, like: Array) -> Array:
     return xp.asarray(value, dtype=like.dtype, device=_device(like))
 
 
+def own(array: Array) -> Array:
+    """A copy that shares no memory with the array of somebody else."""
+    return namespace(array).asarray(array, copy=True)
+
+
 def asarray(name: str, value: Any, *, min_ndim: int = 0) -> Array:
     """Take a user's array at the door: real, floating, finite; anything else is refused by name.
 

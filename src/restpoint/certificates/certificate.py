@@ -6,7 +6,7 @@ bounds what its own rounding may have hidden (theory A2, A12).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,9 @@ from restpoint.errors import DataError, described
 from restpoint.oracles import Answer, DeclaredOracle, DeclaredPenalty
 from restpoint.problem import Block, Blocks, Problem
 
+# The fields of a certificate with one entry, or one row of blocks, for each start.
+PER_START = ("per_block", "floor", "violation", "relative_violation", "value")
+FLOOR_KINDS = ("proved", "estimated")
 # Second-order rounding terms that the first-order bound leaves out (theory A12).
 SAFETY = 1.001
 # A user's function has no proved rounding error; this many units of the largest entry are assumed.
@@ -95,11 +98,23 @@ class Certificate:
 
     def at(self, index: tuple[int, ...]) -> Certificate:
         """The certificate of one start."""
-        per_start = ("per_block", "floor", "violation", "relative_violation", "value")
         picked: dict[str, Any] = {
-            name: np.asarray(getattr(self, name)[index]) for name in per_start
+            name: np.asarray(getattr(self, name)[index]) for name in PER_START
         }
         return replace(self, **picked)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Certificate]) -> Certificate:
+        """One certificate for the starts of several, in words as weak as the weakest of them."""
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in PER_START
+        }
+        return replace(
+            parts[0],
+            floor_kind=max((part.floor_kind for part in parts), key=FLOOR_KINDS.index),
+            kind=_weakest(part.kind for part in parts),
+            **columns,
+        )
 
     def __str__(self) -> str:
         lines = [
@@ -134,8 +149,7 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
     if not isinstance(problem, Problem):
         raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
     given = problem.as_blocks(xs)
-    double = tuple(namespace(x).astype(x, namespace(x).float64) for x in given)
-    problem, xs, batch = problem.aligned(double)
+    problem, xs, batch = problem.aligned(_in_double(given))
     value, gradients = problem.smooth.value_and_gradient(xs)
     proved = problem.smooth.rounding(xs)
     errors = proved[1] if proved is not None else _assumed_errors(problem, gradients)
@@ -164,6 +178,33 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
         feasibility_checked=all(s.declares_violation for s in problem.sets),
     )
     return certificate.reshape(batch)
+
+
+def unproved(problem: Problem, xs: Blocks) -> Certificate:
+    """For starts ``xs`` where code outside the library gave no answer: NaN, which never holds.
+
+    The value alone is evaluated, if that code answers; it proves nothing.
+    """
+    count = xs[0].shape[0]
+    unknown = np.full(count, np.nan)
+    try:
+        value = to_host(problem.value(_in_double(xs)))
+    except Exception:  # noqa: BLE001 - the caller has an exception to show already
+        value = unknown
+    return Certificate(
+        per_block=np.full((count, len(xs)), np.nan),
+        floor=np.full((count, len(xs)), np.nan),
+        floor_kind="estimated",
+        violation=unknown,
+        relative_violation=unknown,
+        kind=_weakest(block.oracle.kind for block in problem.blocks),
+        value=value,
+        feasibility_checked=all(s.declares_violation for s in problem.sets),
+    )
+
+
+def _in_double(xs: Blocks) -> Blocks:
+    return tuple(namespace(x).astype(x, namespace(x).float64) for x in xs)
 
 
 def _floor(block: Block, x: Array, g: Array, error: Array, answer: Answer) -> Array:

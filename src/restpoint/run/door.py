@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, convert, expand, generator, namespace, to_host
+from restpoint.array import Array, convert, expand, generator, namespace, own, to_host
 from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.problem import Blocks, Problem, common
 
@@ -114,9 +114,7 @@ def _drawn(flat: Problem, numbers: np.ndarray, seed: int, like: Array) -> Blocks
 
 def _spread(given: Blocks, problem: Problem, batch_shape: tuple[int, ...], like: Array) -> Blocks:
     flat = problem.spread(given, batch_shape)
-    return tuple(
-        convert(namespace(x).asarray(x, copy=True), like) for x in flat
-    )  # x0 stays the user's
+    return tuple(convert(own(x), like) for x in flat)  # x0 stays the user's
 
 
 def _check_feasible(flat: Problem, xs: Blocks, tolerance: float) -> None:

@@ -66,9 +66,10 @@ class Ledger:
         for name, column in self.work.items():
             column[who] = getattr(spent, name)
 
-    def judge(self, proved: np.ndarray) -> None:
-        """The last word is the final certificate's: it alone says CERTIFIED."""
+    def judge(self, proved: np.ndarray, answered: np.ndarray) -> None:
+        """The last word is the final certificate's: it alone says CERTIFIED. Some starts may have none."""
         late = proved & (self.status != Status.CERTIFIED)
         self.iterations[late] = self.best_iteration[late]
         self.status[proved] = Status.CERTIFIED
         self.status[~proved & (self.status == Status.CERTIFIED)] = Status.STALLED
+        self.status[~answered] = Status.ORACLE_FAILED

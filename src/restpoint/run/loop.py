@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from restpoint.array import convert, namespace, take, to_host, where
 from restpoint.array import generator as stream
+from restpoint.array import namespace, own, take, to_host, where
 from restpoint.bounds import Bound
-from restpoint.certificates import Certificate, certify
+from restpoint.certificates import Certificate
 from restpoint.methods import Key, Method, Work
 from restpoint.problem import Blocks, Problem
 from restpoint.run.door import Entrance
@@ -22,8 +22,10 @@ from restpoint.run.guarantee import MARGIN, guarantee, lower_bound
 from restpoint.run.ledger import Ledger, Rows
 from restpoint.run.observers import Observer, Trace, View, wants_to_end
 from restpoint.run.promise import Promise
+from restpoint.run.proofs import Proofs
 from restpoint.run.status import Status
 from restpoint.run.stop import Relative, Stop, usable
+from restpoint.run.store import Store
 
 # Survivors are gathered at multiples of this many iterations, when at most half of the rows still run, and whenever
 # a start turned NaN (no code shall see it again): rules without a clock, so that a run repeats itself.
@@ -55,9 +57,9 @@ class Loop:
         self._poisoned = False  # whether some row holds NaN
         count = len(entrance.starts)
         self.ledger, self.trace = Ledger(count), Trace()
+        self.proofs = Proofs(count)
         self.promise = Promise(method, lower_bound(entrance.problem))
-        self._best_store: list[np.ndarray | None] = [None] * len(entrance.xs)
-        self._last_store: list[np.ndarray | None] = [None] * len(entrance.xs)
+        self._best_store, self._last_store = Store(count), Store(count)
 
         with np.errstate(all="ignore"):  # what is not finite gets a status, not a warning
             self.state = method.init(entrance.problem, entrance.xs, Key(seed, entrance.starts))
@@ -109,9 +111,13 @@ class Loop:
 
     def fail(self, error: Exception) -> None:
         """Code outside the library raised: end here with what there is."""
-        self.error = error
-        self.message = f"{type(error).__name__}: {error}"
+        self._note(error)
         self._finish(self.rows.active, Status.ORACLE_FAILED)
+
+    def _note(self, error: Exception | None) -> None:
+        """Remember the first exception: the others follow from it."""
+        if error is not None and self.error is None:
+            self.error, self.message = error, f"{type(error).__name__}: {error}"
 
     def interrupt(self, message: str) -> None:
         self.message = message
@@ -144,8 +150,8 @@ class Loop:
             seconds=self.seconds,
             max_iterations=self.stop.max_iterations,
             _points=lambda: (
-                self._whole(state.xs, self._last_store, rows),
-                self._whole(previous.xs, self._last_store, rows),
+                self._last_store.whole(state.xs, rows, shape),
+                self._last_store.whole(previous.xs, rows, shape),
             ),
         )
 
@@ -206,26 +212,32 @@ class Loop:
         everyone = len(index) == len(proposed)
         problem = self.stated if everyone else self._of(self.stated, index)
         xs = self.state.xs if everyone else take(self.state.xs, index)
-        certificate = self._certify(problem, xs)
+        certificate, answered = self.proofs.propose(problem, xs, rows.start[index], self.iteration)
+        self._note(self.proofs.error)
+        self._finish(self._among(index[~answered]), Status.ORACLE_FAILED)
         good = certificate.holds(
             rows.eps[index] * MARGIN,
             measure=self.stop.measure,
             feasibility=self.entrance.feasibility,
         )
-        proved = np.zeros_like(proposed)
-        proved[index[good]] = True
-        if proved.any():
+        if good.any():
+            proved = self._among(index[good])
             self._return_current(proved)
             self._finish(proved, Status.CERTIFIED)
-        refused = index[~good]
+        bad = answered & ~good
+        refused = index[bad]
         rows.refusals[refused] += 1
         reached = certificate.max if self.stop.measure == "max" else certificate.sum
-        missing = (reached - rows.eps[index] * MARGIN)[~good]
+        missing = (reached - rows.eps[index] * MARGIN)[bad]
         half = 0.5 * np.maximum(np.minimum(rows.target, gap)[refused], 0.0)
         # Missed by rounding: ask again as soon as the same rounding would do (twice that, as it varies).
         near = np.where(missing > 0, gap[refused] - 2.0 * missing, 0.0)
         rows.target[refused] = np.maximum(half, near)
         self._finish(rows.active & (rows.refusals > REFUSALS), Status.STALLED)
+
+    def _among(self, index: np.ndarray) -> np.ndarray:
+        """A mask of the rows in ``index``."""
+        return np.isin(np.arange(len(self.rows.active)), index)
 
     def _judge_progress(self, value: np.ndarray, gap: np.ndarray) -> None:
         rows, stop = self.rows, self.stop
@@ -290,7 +302,8 @@ class Loop:
         due = self.iteration % GATHER_EVERY == 0 and 2 * active.sum() <= len(active)
         if not (due or self._poisoned) or not active.any():
             return
-        self._store()
+        self._best_store.write(self.best, self.rows.start)
+        self._last_store.write(self.state.xs, self.rows.start)
         index = np.flatnonzero(active)
         key = self.state.key.take(index)
         state, previous = (replace(take(s, index), key=key) for s in (self.state, self.previous))
@@ -311,51 +324,21 @@ class Loop:
         """The problem of some of the rows."""
         return problem.take(index) if self.batched else problem
 
-    def _store(self) -> None:
-        """Write the rows' points to the host stores of all starts."""
-        for store, blocks in ((self._best_store, self.best), (self._last_store, self.state.xs)):
-            for i, x in enumerate(blocks):
-                host = to_host(x)
-                if store[i] is None:
-                    store[i] = np.empty((len(self.ledger.status), *host.shape[1:]), host.dtype)
-                store[i][self.rows.start] = host  # type: ignore[index]
-
-    def _whole(self, xs: Blocks, store: list[np.ndarray | None], rows: np.ndarray) -> Blocks:
-        """The points of all starts, those left behind by gathering included, in the user's batch shape."""
-        whole = []
-        for kept, x in zip(store, xs, strict=True):
-            full = x
-            if kept is not None:
-                host = kept.copy()
-                host[rows] = to_host(x)
-                full = convert(host, x)
-            shape = (*self.entrance.batch_shape, *x.shape[1:])
-            whole.append(namespace(x).reshape(full, shape))
-        return tuple(whole)
-
     def conclude(self) -> tuple[Blocks, Blocks, Certificate, Bound]:
         """The points returned, the last ones, and what is proved about the former, evaluated afresh."""
-        rows = self.rows.start
-        best = self._whole(self.best, self._best_store, rows)
-        last = self._whole(self.state.xs, self._last_store, rows)
+        rows, shape = self.rows.start, self.entrance.batch_shape
+        best = tuple(map(own, self._best_store.whole(self.best, rows, shape)))
+        last = tuple(map(own, self._last_store.whole(self.state.xs, rows, shape)))
         flat = tuple(
-            namespace(x).reshape(x, (len(self.ledger.status), *shape))
-            for x, shape in zip(best, self.entrance.problem.shapes, strict=True)
+            namespace(x).reshape(x, (len(self.ledger.status), *event))
+            for x, event in zip(best, self.entrance.problem.shapes, strict=True)
         )
-        certificate = self._certify(self.entrance.stated, flat)
+        certificate, answered = self.proofs.conclude(
+            self.entrance.stated, flat, self.ledger.best_iteration
+        )
+        self._note(self.proofs.error)
         proved = certificate.holds(
             self.eps, measure=self.stop.measure, feasibility=self.entrance.feasibility
         )
-        self.ledger.judge(proved)
+        self.ledger.judge(proved, answered)
         return best, last, certificate, self.promise.bound(self.bound)
-
-    def _certify(self, problem: Problem, xs: Blocks) -> Certificate:
-        try:
-            with np.errstate(all="ignore"):
-                return certify(problem, xs)
-        except Exception as error:  # noqa: BLE001 - user code; without a certificate nothing is claimed
-            self.error, self.message = error, f"{type(error).__name__}: {error}"
-            count, blocks = xs[0].shape[0], len(xs)
-            nan = np.full(count, np.nan)
-            wide = np.full((count, blocks), np.nan)
-            return Certificate(wide, wide, "estimated", nan, nan, "declared oracle", nan)
