@@ -5,6 +5,7 @@ has shape ``batch``; reductions run over the trailing event axes only, so any le
 """
 
 from restpoint.array._batch import take, where
+from restpoint.array._memory import require_memory
 from restpoint.array._namespace import (
     Array,
     asarray,
@@ -14,7 +15,7 @@ from restpoint.array._namespace import (
     own,
     to_host,
 )
-from restpoint.array._parameters import Parametric, parameter
+from restpoint.array._parameters import Parametric, parameter, parameter_value
 from restpoint.array._random import generator
 from restpoint.array._reductions import (
     event_max,
@@ -27,8 +28,8 @@ from restpoint.array._reductions import (
     scaled_norm,
     signed_power,
 )
-from restpoint.array._rounding import UNIT_ROUNDOFF, gamma
-from restpoint.array._scalars import real_number
+from restpoint.array._rounding import UNIT_ROUNDOFF, gamma, unit_roundoff
+from restpoint.array._scalars import real_number, truth, whole_number
 
 __all__ = [
     "UNIT_ROUNDOFF",
@@ -48,11 +49,16 @@ __all__ = [
     "norm",
     "own",
     "parameter",
+    "parameter_value",
     "power_sum",
     "real_number",
+    "require_memory",
     "scaled_norm",
     "signed_power",
     "take",
     "to_host",
+    "truth",
+    "unit_roundoff",
     "where",
+    "whole_number",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.errors import CapabilityError, DataError
+from restpoint.errors import CapabilityError, DataError, described
 
 # Arrays of every library; the shapes are what the docstrings and the tests speak about.
 Array = Any
@@ -25,7 +25,7 @@ def is_array(value: object) -> bool:
     """Whether ``value`` is an array of a library that speaks the array API; NumPy scalars are numbers."""
     kind = type(value)
     if kind not in _KNOWN:
-        _KNOWN[kind] = not issubclass(kind, (int, float, np.generic)) and bool(
+        _KNOWN[kind] = not issubclass(kind, (type, int, float, np.generic)) and bool(
             _compat().is_array_api_obj(value)
         )
     return _KNOWN[kind]
@@ -91,32 +91,65 @@ def asarray(name: str, value: Any, *, min_ndim: int = 0) -> Array:
     Integers become float64, float32 and float64 stay what they are, and nothing is copied that need not be.
     """
     if not is_array(value):
-        try:
-            value = np.asarray(value)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{name} cannot be read as an array: {error}") from error
+        value = _read(name, value)
     if isinstance(value, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(value)):
         raise DataError(f"{name} has masked entries; fill them first, as in {name}.filled(0.0)")
     if isinstance(value, np.ndarray):
         value = np.asarray(value)  # a matrix multiplies otherwise
     xp = namespace(value)
     if xp is np and value.dtype.kind not in "biuf":
+        hint = _CONVERSIONS.get(value.dtype.kind, "np.asarray({name}, dtype=float)")
         raise DataError(
-            f"{name} has dtype {value.dtype}; expected real numbers (float64 or float32)"
+            f"{name} has dtype {value.dtype}; expected real numbers (float64 or float32): "
+            f"write {hint.format(name=name)} if that is what it holds"
         )
     if xp.isdtype(value.dtype, ("bool", "integral")):
         value = xp.astype(value, xp.float64)
     elif not xp.isdtype(value.dtype, "real floating"):
         raise DataError(
-            f"{name} has dtype {value.dtype}; expected real numbers (float64 or float32)"
+            f"{name} has dtype {value.dtype}; expected real numbers (float64 or float32): take its real part, "
+            "if that is what is meant"
         )
     elif value.dtype not in (xp.float64, xp.float32):
-        raise DataError(f"{name} has dtype {value.dtype}; convert it to float64 or float32 first")
+        order = "" if getattr(value.dtype, "isnative", True) else ", of another byte order"
+        raise DataError(
+            f"{name} has dtype {value.dtype}{order}; convert it to float64 or float32 first, "
+            f"as in {name}.astype(float)"
+        )
     if value.ndim < min_ndim:
         raise DataError(f"{name} has {value.ndim} axes; expected at least {min_ndim}")
-    if not bool(xp.all(xp.isfinite(value))):
+    if not _is_finite(value, xp):
         raise DataError(f"{name} contains NaN or infinite entries; remove or impute them first")
     return value
+
+
+# How real numbers are got out of arrays of other kinds.
+_CONVERSIONS = {"c": "{name}.real"}
+
+
+def _read(name: str, value: Any) -> np.ndarray:
+    """What is no array yet: numbers, lists, and what NumPy makes of anything else."""
+    if isinstance(value, type):
+        raise DataError(f"{name} must be an array or a number, got {described(value)}")
+    if hasattr(value, "toarray"):
+        raise DataError(
+            f"{name} is sparse ({type(value).__name__}); expected a dense array: pass {name}.toarray()"
+        )
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name} cannot be read as an array: {error}; give numbers, all rows of one length"
+        ) from error
+
+
+def _is_finite(value: Array, xp: Any) -> bool:
+    if xp is not np:
+        return bool(xp.all(xp.isfinite(value)))
+    if value.size == 0:
+        return True
+    # Both pass NaN on, and neither makes an array as large as the data.
+    return bool(np.isfinite(np.min(value)) and np.isfinite(np.max(value)))
 
 
 def _device(array: Array) -> Any:

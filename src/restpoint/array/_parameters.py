@@ -14,7 +14,15 @@ from typing import Any, Self
 import numpy as np
 
 from restpoint.array._batch import take
-from restpoint.array._namespace import Array, convert, is_array, namespace
+from restpoint.array._namespace import (
+    Array,
+    asarray,
+    convert,
+    is_array,
+    namespace,
+    own,
+    to_host,
+)
 from restpoint.errors import ShapeError
 
 
@@ -25,10 +33,41 @@ def parameter(default: Any = dataclasses.MISSING, *, event: bool = False) -> Any
     )
 
 
+def parameter_value(name: str, value: Any) -> Array:
+    """What a user gives for a parameter: a Python float where one will do, else a finite floating array, copied.
+
+    The user's own array may change afterwards; a set or a penalty never does.
+    """
+    array = asarray(name, value)
+    if array.ndim == 0:
+        return float(array)
+    if 0 in array.shape:
+        raise ShapeError(f"{name} has shape {tuple(array.shape)}: it is empty; give some numbers")
+    return own(array)
+
+
 class Parametric:
     """Base of frozen dataclasses with batch-shaped parameters; nested ones are handled with them."""
 
     event_ndim: int = 1
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "__eq__" not in cls.__dict__:
+            # Before @dataclass, which would write an == that asks arrays for a truth value.
+            cls.__eq__ = Parametric.__eq__  # type: ignore[method-assign]
+            cls.__hash__ = Parametric.__hash__  # type: ignore[method-assign]
+
+    def __eq__(self, other: object) -> bool:
+        """Of one type, with equal fields: arrays entry by entry."""
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            _equal(mine, theirs) for mine, theirs in zip(_fields(self), _fields(other), strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(None if is_array(v) else v for v in _fields(self))))
 
     def _parameters(self) -> dict[str, int]:
         """The event rank of every parameter field that holds an array."""
@@ -109,6 +148,16 @@ class Parametric:
             )
         changes = {n: v for n, v in changes.items() if v is not getattr(self, n)}
         return _replaced(self, changes) if changes else self
+
+
+def _fields(value: Any) -> list[Any]:
+    return [getattr(value, field.name) for field in dataclasses.fields(value)]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if is_array(one) or is_array(other):
+        return is_array(one) and is_array(other) and np.array_equal(to_host(one), to_host(other))
+    return one is other or bool(one == other)
 
 
 def _replaced(value: Any, changes: dict[str, Any]) -> Any:

@@ -9,10 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, convert, expand, generator, namespace, own, to_host
+from restpoint.array import (
+    Array,
+    convert,
+    expand,
+    generator,
+    namespace,
+    own,
+    require_memory,
+    to_host,
+    whole_number,
+)
 from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.problem import Blocks, Problem, common
 
+# What a run keeps of every start, at least: its points, gradients and oracle answers, now and one iteration ago, and
+# the bytes of its books and its trace.
+COPIES, BOOKS = 8, 1000
 FEASIBILITY = {"float64": 1e-12, "float32": 1e-6}
 
 
@@ -39,10 +52,8 @@ def enter(
             f"rng must be a whole number from 0 to 2**63 - 1, the seed that names all draws, got {rng!r}; "
             "write rng=0 for instance (a generator cannot name draws, so none is accepted)"
         )
-    if starts is not None and (
-        isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1
-    ):
-        raise DataError(f"starts must be a whole number >= 1, got {starts!r}")
+    if starts is not None:
+        starts = whole_number("starts", starts, 1)
     given = None if x0 is None else problem.as_blocks(x0, "x0")
     batch_shape = _batch_shape(problem, starts, given)
     like = _like(problem, given)
@@ -50,6 +61,8 @@ def enter(
     problem.check_scale(precision)
     flat = problem.converted(like).laid_out(batch_shape)
     count = math.prod(batch_shape)
+    if given is None:
+        _check_memory(problem, count, like)
     numbers = np.arange(count) % (batch_shape[-1] if len(batch_shape) else 1)
     if len(batch_shape) == len(problem.batch_shape):
         numbers = np.zeros(count, dtype=np.int64)  # one start for each problem of the batch
@@ -60,7 +73,7 @@ def enter(
     )
     tolerance = FEASIBILITY[precision] if feasibility is None else feasibility
     if given is not None:
-        _check_feasible(flat, xs, tolerance)
+        _check_feasible(flat, xs, tolerance, batch_shape)
         xs = _brought_in(flat, xs)
     return Entrance(
         flat, _stated(problem, flat, batch_shape, like), xs, batch_shape, numbers, tolerance
@@ -102,6 +115,12 @@ def _like(problem: Problem, given: Blocks | None) -> Array:
     return problem.smooth.like if problem.smooth.like is not None else np.zeros(1)
 
 
+def _check_memory(problem: Problem, count: int, like: Array) -> None:
+    entry = namespace(like).finfo(like.dtype).bits // 8
+    start = COPIES * entry * sum(map(math.prod, problem.shapes)) + BOOKS
+    require_memory(count * start, f"a run from {count:,} starts")
+
+
 def _drawn(flat: Problem, numbers: np.ndarray, seed: int, like: Array) -> Blocks:
     host = flat.converted(np.zeros(1)) if flat.batch_shape else flat
     points: list[list[np.ndarray]] = [[] for _ in flat.shapes]
@@ -117,12 +136,17 @@ def _spread(given: Blocks, problem: Problem, batch_shape: tuple[int, ...], like:
     return tuple(convert(own(x), like) for x in flat)  # x0 stays the user's
 
 
-def _check_feasible(flat: Problem, xs: Blocks, tolerance: float) -> None:
+def _check_feasible(
+    flat: Problem, xs: Blocks, tolerance: float, batch_shape: tuple[int, ...]
+) -> None:
     for i, (s, x, far) in enumerate(zip(flat.sets, xs, flat.relative_violations(xs), strict=True)):
         if not np.all(far <= tolerance):
-            violation = float(np.max(to_host(s.violation(x))))
+            worst = int(np.argmax(np.where(np.isnan(far), np.inf, far)))
+            start = tuple(int(k) for k in np.unravel_index(worst, batch_shape))
+            place = f" at start {start[0] if len(start) == 1 else start}" if start else ""
             raise DataError(
-                f"x0[{i}] lies outside {type(s).__name__}: violation {violation:.3g}, more than {tolerance:.0e} of "
+                f"x0[{i}] lies outside {type(s).__name__}{place}: "
+                f"violation {float(to_host(s.violation(x))[worst]):.3g}, more than {tolerance:.0e} of "
                 "the set's radius; pass x0=problem.project(x0) if the nearest point will do"
             )
 
