@@ -1,10 +1,13 @@
 """Whatever a new user may type wrongly is refused by name, with what was got and what would be right."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import restpoint as rp
 from method_cases import cosine, quadratic_problem, tensor, tensor_problem
+from restpoint.array import parameter
 from restpoint.errors import CapabilityError, DataError, ShapeError
 
 PROBLEM = quadratic_problem()
@@ -98,6 +101,21 @@ def refused(words, error, call):
 def test_arguments_of_solve(words, error, more):
     refused(words, error, lambda: rp.solve(PROBLEM, **more))
     refused(words, error, lambda: rp.iterate(PROBLEM, **more))
+
+
+def test_the_start_outside_is_named():
+    x0 = np.zeros((4, 3))
+    x0[1, 0], x0[2, 1] = 1.1, 3.0
+    refused(
+        "x0[0] lies outside L2Ball at start 2: violation 2",
+        DataError,
+        lambda: rp.solve(PROBLEM, x0=x0),
+    )
+    block = rp.Block(rp.sets.L2Ball(np.array([1.0, 5.0])))
+    path = rp.Problem(PROBLEM.smooth, block)
+    x0 = np.zeros((2, 4, 3))
+    x0[:, 3, 0] = 4.0
+    refused("outside L2Ball at start (0, 3): violation 3", DataError, lambda: rp.solve(path, x0=x0))
 
 
 @pytest.mark.parametrize("call", [rp.solve, rp.iterate, rp.explain])
@@ -257,10 +275,17 @@ def test_empty_and_degenerate_balls(radius):
     refused("total", DataError, lambda: rp.sets.Simplex(radius))
 
 
+@dataclasses.dataclass(frozen=True)
+class Unchecked(rp.penalties.Zero):
+    """A stranger's penalty, which has no door of its own."""
+
+    weight: np.ndarray = parameter(1.0)
+
+
 def test_empty_boxes_and_empty_batches():
     refused("the box is empty", DataError, lambda: rp.sets.Box(1.0, 0.0))
-    problem = rp.Problem(PROBLEM.smooth, rp.Block(rp.sets.L2Ball(), rp.penalties.L1(np.zeros(0))))
-    refused("no problem at all", DataError, lambda: rp.solve(problem))
+    block = rp.Block(rp.sets.L2Ball(), Unchecked(weight=np.zeros(0)))
+    refused("no problem at all", DataError, lambda: rp.solve(rp.Problem(PROBLEM.smooth, block)))
 
 
 @pytest.mark.parametrize("data", [np.array([[np.nan]]), np.array([[np.inf]])])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from restpoint.array import (
-    UNIT_ROUNDOFF,
     Array,
     Parametric,
     asarray,
@@ -18,6 +17,7 @@ from restpoint.array import (
     is_array,
     namespace,
     to_host,
+    unit_roundoff,
 )
 from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.oracles import Oracle, declared, find
@@ -70,7 +70,7 @@ class Block(Parametric):
                 f"oracle must be a restpoint.oracles.Oracle, got {described(oracle)}; "
                 "plain functions go to Block.from_oracle(...)"
             )
-        if oracle is not None and not (_same(oracle.set, set) and _same(oracle.penalty, penalty)):
+        if oracle is not None and (oracle.set != set or oracle.penalty != penalty):
             raise DataError(
                 f"oracle answers for {oracle.set} and {oracle.penalty}, but the block is {set} and {penalty}: "
                 "its certificates would speak of another problem; build it from the set and penalty of the block"
@@ -221,19 +221,22 @@ class Problem(Parametric):
             for s, x, shape in zip(problem.sets, xs, self.shapes, strict=True)
         )
 
-    def relative_violations(self, xs: Blocks) -> tuple[np.ndarray, ...]:
+    def relative_violations(
+        self, xs: Blocks, given: Blocks | None = None
+    ) -> tuple[np.ndarray, ...]:
         """The violation of every block in units of its set's radius, diam_2 / 2, on the host.
 
         Less what rounding the entries of a point of that set may cost: far from the origin, a small set has no
-        floating-point numbers nearer than that. A single point allows nothing else.
+        floating-point numbers nearer than that. A single point allows nothing else. ``given`` shows the dtypes in
+        which the points were found, if not those of ``xs``.
         """
         found = []
-        for s, shape, x in zip(self.sets, self.shapes, xs, strict=True):
+        for s, shape, x, point in zip(self.sets, self.shapes, xs, given or xs, strict=True):
             far, size, diameter = (
                 np.asarray(to_host(v) if is_array(v) else v, dtype=np.float64)
                 for v in (s.violation(x), s.norm_bound(shape), s.diameter(2.0, shape))
             )
-            far = np.maximum(far - 8.0 * UNIT_ROUNDOFF * size, 0.0)  # NaN stays NaN
+            far = np.maximum(far - 8.0 * unit_roundoff(point) * size, 0.0)  # NaN stays NaN
             alone = np.where(far == 0.0, 0.0, np.inf)
             radius = np.where(diameter > 0.0, 0.5 * diameter, 1.0)
             found.append(np.where(diameter > 0.0, far / radius, alone))
@@ -241,6 +244,9 @@ class Problem(Parametric):
 
     def as_blocks(self, xs: Any, name: str = "xs") -> Blocks:
         """A user's point at the door: a tuple of floating arrays of the right shapes."""
+        if not is_array(xs) and hasattr(xs, "xs"):
+            kind = type(xs).__name__
+            raise DataError(f"{name} is a {kind}, not a point; pass its point, {kind.lower()}.xs")
         if not isinstance(xs, (tuple, list)) or (len(self.shapes) == 1 and _is_one_block(xs)):
             xs = (xs,)
         if len(xs) != len(self.shapes):
@@ -343,19 +349,3 @@ def common(xs: Blocks) -> Array:
 def _is_one_block(xs: Any) -> bool:
     """Whether a list, where one block is expected, is that block written out rather than a list of blocks."""
     return isinstance(xs, list) and not (len(xs) == 1 and is_array(xs[0]))
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two sets or penalties are equal, arrays entry by entry."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return all(_equal(a, b) for a, b in pairs)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if is_array(a) or is_array(b):
-        return is_array(a) and is_array(b) and np.array_equal(to_host(a), to_host(b))
-    return a is b or bool(a == b)

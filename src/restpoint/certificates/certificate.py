@@ -172,7 +172,7 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
         if proved is None or any(map(_has_user_numbers, problem.blocks))
         else "proved",
         violation=np.max(_stack(violations), axis=-1),
-        relative_violation=np.max(_stack(list(problem.relative_violations(xs))), axis=-1),
+        relative_violation=np.max(_stack(list(problem.relative_violations(xs, given))), axis=-1),
         kind=_weakest(block.oracle.kind for block in problem.blocks),
         value=to_host(value),
         feasibility_checked=all(s.declares_violation for s in problem.sets),

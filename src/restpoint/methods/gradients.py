@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from restpoint.array import Array, convert, generator, namespace, real_number
+from restpoint.array import Array, convert, generator, namespace, real_number, whole_number
 from restpoint.errors import CapabilityError, DataError
 from restpoint.methods.state import Key
 from restpoint.problem import Blocks, Problem
@@ -59,7 +59,7 @@ class MiniBatch(Gradient):
     m: int
 
     def __post_init__(self) -> None:
-        _check_count(self.m)
+        object.__setattr__(self, "m", whole_number("m", self.m, 1))
 
     def check(self, problem: Problem) -> None:
         if problem.smooth.terms is None:
@@ -87,7 +87,7 @@ class Smoothed(Gradient):
     m: int
 
     def __post_init__(self) -> None:
-        _check_count(self.m)
+        object.__setattr__(self, "m", whole_number("m", self.m, 1))
         radius = real_number("radius", self.radius, "a finite number > 0")
         if not radius > 0:
             raise DataError(f"radius must be a finite number > 0, got {radius}")
@@ -119,8 +119,3 @@ def _unit_ball(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
     direction = rng.standard_normal((count, size))
     length = np.sqrt(np.sum(direction**2, axis=-1, keepdims=True))
     return np.asarray(direction / length * rng.random((count, 1)) ** (1.0 / size))
-
-
-def _check_count(m: int) -> None:
-    if isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1:
-        raise DataError(f"m must be a whole number >= 1, got {m!r}")

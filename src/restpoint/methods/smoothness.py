@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from restpoint.array import is_array, real_number, to_host
+from restpoint.array import is_array, real_number, to_host, truth
 from restpoint.errors import CapabilityError, DataError
 from restpoint.smooth import Curvature, Facts
 
@@ -47,8 +47,7 @@ class Majorant(Smoothness):
                 f"p must be in (1, 2], got {p}; for concave f any p > 1 is accepted (theory E2)"
             )
         object.__setattr__(self, "p", p)
-        if not isinstance(self.joint, bool):
-            raise DataError(f"joint must be True or False, got {self.joint!r}")
+        object.__setattr__(self, "joint", truth("joint", self.joint))
         if self.constant is not None:
             object.__setattr__(self, "constant", _constants(self.constant))
 

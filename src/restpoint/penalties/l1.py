@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from restpoint.array import Array, asarray, event_sum, expand, namespace, parameter
+from restpoint.array import (
+    Array,
+    event_sum,
+    expand,
+    namespace,
+    parameter,
+    parameter_value,
+    whole_number,
+)
 from restpoint.errors import DataError
 from restpoint.penalties.base import SeparableSublinear
 
@@ -27,10 +34,14 @@ class L1(SeparableSublinear):
     event_ndim: int = 1
 
     def __post_init__(self) -> None:
-        weight: Any = asarray("weight", self.weight)
-        if bool(namespace(weight).any(weight < 0)):
-            raise DataError("weight must be >= 0: a negative l1 weight is not convex")
-        object.__setattr__(self, "weight", float(weight) if weight.ndim == 0 else weight)
+        object.__setattr__(self, "event_ndim", whole_number("event_ndim", self.event_ndim, 1))
+        weight = parameter_value("weight", self.weight)
+        smallest = weight if isinstance(weight, float) else float(namespace(weight).min(weight))
+        if smallest < 0:
+            raise DataError(
+                f"weight must be >= 0, got {smallest}: a negative l1 weight is not convex"
+            )
+        object.__setattr__(self, "weight", weight)
 
     def value(self, x: Array) -> Array:
         return self.weight * event_sum(namespace(x).abs(x), self.event_ndim)

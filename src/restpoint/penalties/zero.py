@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from restpoint.array import Array, event_sum
+from restpoint.array import Array, event_sum, whole_number
 from restpoint.penalties.base import SeparableSublinear
 
 
@@ -13,6 +13,9 @@ class Zero(SeparableSublinear):
     """h(x) = 0."""
 
     event_ndim: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "event_ndim", whole_number("event_ndim", self.event_ndim, 1))
 
     def value(self, x: Array) -> Array:
         return 0.0 * event_sum(x, self.event_ndim)

@@ -14,6 +14,7 @@ from restpoint.array import (
     parameter,
     power_sum,
     scaled_norm,
+    whole_number,
 )
 from restpoint.errors import DataError
 from restpoint.sets import _checks
@@ -36,12 +37,16 @@ class Box(Set):
     event_ndim: int = 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "event_ndim", whole_number("event_ndim", self.event_ndim, 1))
         for name in ("lower", "upper"):
             value = _checks.event(name, getattr(self, name), self.event_ndim)
             object.__setattr__(self, name, value)
+        _checks.alike("Box", lower=self.lower, upper=self.upper)
         gap = self.upper - self.lower
         if not bool(namespace(gap).all(gap >= 0) if is_array(gap) else gap >= 0):
-            raise DataError("the box is empty: lower must be <= upper in every entry")
+            raise DataError(
+                "the box is empty: lower must be <= upper in every entry; are they exchanged?"
+            )
 
     @property
     def has_interior(self) -> bool:

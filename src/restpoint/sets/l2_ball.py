@@ -16,6 +16,7 @@ from restpoint.array import (
     parameter,
     power_sum,
     scaled_norm,
+    whole_number,
 )
 from restpoint.sets import _checks
 from restpoint.sets.base import Set
@@ -39,6 +40,7 @@ class L2Ball(Set):
 
     def __post_init__(self) -> None:
         hint = "a ball of radius 0 is one point; fix that variable instead"
+        object.__setattr__(self, "event_ndim", whole_number("event_ndim", self.event_ndim, 1))
         object.__setattr__(self, "radius", _checks.positive("radius", self.radius, hint))
         object.__setattr__(self, "center", _checks.event("center", self.center, self.event_ndim))
 
