@@ -4,6 +4,7 @@ import copy
 import io
 import itertools
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from method_cases import (
 )
 from restpoint.array import to_host
 from restpoint.errors import EvaluationError, NotCertifiedError
+from restpoint.run import door as door_module
 from restpoint.run import loop as loop_module
 
 SHAPES = ((3,), (4,), (2,))
@@ -239,7 +241,8 @@ def test_the_clock_is_read_in_every_iteration(monkeypatch, observers):
             cls.now += 0.25
             return cls.now
 
-    monkeypatch.setattr(loop_module, "time", Clock)
+    for module in (loop_module, door_module):
+        monkeypatch.setattr(module, "time", Clock)
     result = rp.solve(
         ill_conditioned(), eps=1e-12, stop=rp.Stop(max_seconds=20), observers=observers
     )
@@ -977,3 +980,54 @@ def test_the_arrays_of_a_result_share_no_memory():
         seen = views[-1].xs[0].copy()
         result.x[...] = result.last[0][...] = 7.0
         assert np.array_equal(views[-1].xs[0], seen)
+
+
+def test_ctrl_c_in_an_iteration_of_iterate_gives_the_result():
+    problem = Faulty(press_ctrl_c, 5).problem()
+
+    def watched():
+        result = yield from rp.iterate(
+            problem, rp.ConditionalGradient(), eps=1e-9, x0=np.array([0.3, -0.2, 0.1])
+        )
+        results.append(result)
+
+    results = []
+    views = list(watched())
+    assert results[0].status is rp.Status.INTERRUPTED
+    assert results[0].iterations == views[-1].iteration
+    assert results[0].gap == rp.certify(problem, results[0].x).max
+
+
+class SlowFacts(rp.smooth.Quadratic):
+    """A quadratic whose constants take their time."""
+
+    def facts(self, sets):
+        time.sleep(0.02)
+        return super().facts(sets)
+
+
+def test_the_clock_runs_from_the_call_on():
+    problem = rp.Problem(SlowFacts(Q, B), rp.Block(rp.sets.L2Ball()))
+    result = rp.solve(problem, stop=rp.Stop(max_seconds=0.015))
+    assert result.status is rp.Status.TIME_LIMIT
+    assert result.iterations == 0
+    assert result.seconds >= 0.02
+    view = next(rp.iterate(problem))
+    assert view.seconds >= 0.02
+
+
+def raise_disk_full():
+    raise OSError("disk full")
+
+
+@pytest.mark.parametrize(
+    ("close", "message"), [(raise_disk_full, "OSError: disk full"), (3.5, ""), (None, "")]
+)
+def test_an_observer_that_cannot_be_closed_costs_nothing(close, message):
+    def observer(view):
+        pass
+
+    observer.close = close
+    result = rp.solve(quadratic_problem(), observers=[observer])
+    assert result.certified
+    assert result.message == message

@@ -1,5 +1,7 @@
 """What a run returns, says and remembers."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def test_a_certified_result_says_gap_against_eps_and_used_against_allowed():
     )
     assert f"{int(result.used)} of at most" in str(result)
     assert "(proved)" in str(result)
-    assert "next" not in str(result)
+    assert "next       use result.xs; other starts may end lower" in str(result)
 
 
 def test_an_uncertified_result_says_what_to_do_next():
@@ -135,10 +137,10 @@ def test_a_single_start_has_scalars():
     assert isinstance(result.trace.value[0], float)
 
 
-def test_every_status_but_certified_has_a_next_step():
-    from restpoint.run.result import NEXT_STEP
+def test_every_status_has_a_next_step():
+    from restpoint.run.summary import NEXT_STEP
 
-    assert set(NEXT_STEP) == set(rp.Status) - {rp.Status.CERTIFIED}
+    assert set(NEXT_STEP) == set(rp.Status)
 
 
 def test_the_error_of_an_uncertified_run_is_ours():
@@ -160,3 +162,82 @@ def test_sampled_runs_print_and_tabulate_without_a_value_of_phi():
     view = next(rp.iterate(problem, rp.paper.algorithm(3, 40.0, m=3)))
     assert np.isnan(view.value)
     assert view.samples == 3.0
+
+
+def test_a_sampled_run_that_reached_its_output_iteration_says_so():
+    rng = np.random.default_rng(0)
+    f = rp.smooth.LeastSquares(rng.standard_normal((9, 3)), rng.standard_normal(9))
+    problem = rp.Problem(f, rp.Block(rp.sets.L2Ball()))
+    method = rp.paper.algorithm(3, 40.0, m=3)
+    for starts in (None, 3):
+        result = rp.solve(problem, method, starts=starts, stop=rp.Stop(max_iterations=9))
+        text = str(result)
+        assert (
+            "ITERATION_LIMIT: the iteration drawn as the output (theory E15), or a budget" in text
+        )
+        assert "more samples m and a larger Stop(max_iterations=...)" in text
+        assert "is used up" not in text
+
+
+def lying(**declared):
+    """A cube whose oracle answers with points outside."""
+    block = rp.Block.from_oracle(lambda g: -2.0 * np.sign(g), diameter=4.0, **declared)
+    f = rp.smooth.Function(
+        lambda x: -float(np.sum(np.abs(x))), lambda x: -np.sign(x), shapes=2, concave=True
+    )
+    return rp.solve(rp.Problem(f, block), x0=np.array([0.5, -0.5]), eps=1e-3)
+
+
+def test_an_infeasible_point_is_called_that_whatever_its_gap():
+    result = lying(violation=lambda x: max(0.0, float(np.max(np.abs(x))) - 1.0))
+    assert not result.certified
+    assert result.gap <= 1e-3
+    text = str(result)
+    assert f"gap        {float(result.gap):.3e} <= eps 1.000e-03" in text
+    assert "violation  1.0e+00, 5.0e-01 of the set's radius: not feasible" in text
+    assert "which means at most 1e-12" in text
+    assert "next       the point lies outside its set: mend the linear, prox or project" in text
+    assert "Stop(feasibility=...)" in text
+    assert "loosen eps" not in text
+
+
+def test_a_violation_that_is_nan_is_called_that():
+    text = str(lying(violation=lambda x: 0.0 if np.all(np.abs(x) <= 1.0) else np.nan))
+    assert "<= eps" in text
+    assert "violation  nan, nan of the set's radius: not feasible" in text
+    assert "next       the violation is NaN: mend the violation" in text
+    assert "loosen eps" not in text
+
+
+def test_a_gap_that_is_nan_is_not_compared():
+    f = rp.smooth.Function(lambda x: np.nan, lambda x: np.nan * x, shapes=2, constant=1.0)
+    result = rp.solve(rp.Problem(f, rp.Block(rp.sets.L2Ball())))
+    assert "gap        nan against eps" in str(result)
+
+
+def test_the_representation_of_many_starts_is_one_whole_line():
+    result = rp.solve(quadratic_problem(), starts=3)
+    assert repr(result) == f"<Result of {result.method}: 3 starts: 3 CERTIFIED>"
+    assert "CERTIFIED: stationary" in repr(result.best())
+
+
+def test_a_disproved_concavity_is_spoken_of():
+    f = rp.smooth.Function(
+        lambda x: 0.5 * float(x @ x), lambda x: x, shapes=2, concave=True, lower_bound=0.0
+    )
+    result = rp.solve(rp.Problem(f, rp.Block(rp.sets.L2Ball())), stop=rp.Stop(max_iterations=5))
+    assert result.bound.withdrawn is not None
+    assert "concave" in result.bound.withdrawn
+    assert "no concave=True" in str(result)
+
+
+def test_best_leaves_out_what_is_not_a_number():
+    """A start whose certificate failed, beside others."""
+    result = rp.solve(quadratic_problem(), starts=3, eps=1e-12, stop=rp.Stop(max_iterations=1))
+    bad = np.array([np.nan, 3.0, np.nan])
+    certificate = dataclasses.replace(result.certificate, per_block=bad[:, None])
+    assert dataclasses.replace(result, certificate=certificate).best().gap == 3.0
+    certified = rp.solve(quadratic_problem(), starts=3)
+    values = np.array([np.nan, 2.0, 1.0])
+    certificate = dataclasses.replace(certified.certificate, value=values)
+    assert dataclasses.replace(certified, certificate=certificate).best().value == 1.0

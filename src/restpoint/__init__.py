@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from restpoint import bounds, certificates, errors, methods, oracles, paper, penalties, sets, smooth
 from restpoint.certificates import Certificate, certify
+from restpoint.errors import RestpointError
 from restpoint.info import info
 from restpoint.methods import (
     ConditionalGradient,
@@ -57,6 +58,7 @@ __all__ = [
     "ProximalGradient",
     "RandomOrder",
     "Relative",
+    "RestpointError",
     "Result",
     "Smoothed",
     "Status",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,12 +40,14 @@ class Entrance:
     batch_shape: tuple[int, ...]  # of the user: (*problem.batch_shape, starts)
     starts: np.ndarray  # the number of each start within its problem: names its random draws
     feasibility: float
+    began: float  # time.monotonic() when the user called: the clock of a run starts here
 
 
 def enter(
     problem: Problem, starts: int | None, x0: Any, rng: int, feasibility: float | None
 ) -> Entrance:
     """Check, draw what is missing, flatten the batch."""
+    began = time.monotonic()
     if not isinstance(problem, Problem):
         raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or not 0 <= rng < 2**63:
@@ -75,9 +78,8 @@ def enter(
     if given is not None:
         _check_feasible(flat, xs, tolerance, batch_shape)
         xs = _brought_in(flat, xs)
-    return Entrance(
-        flat, _stated(problem, flat, batch_shape, like), xs, batch_shape, numbers, tolerance
-    )
+    stated = _stated(problem, flat, batch_shape, like)
+    return Entrance(flat, stated, xs, batch_shape, numbers, tolerance, began)
 
 
 def _stated(problem: Problem, flat: Problem, batch_shape: tuple[int, ...], like: Array) -> Problem:

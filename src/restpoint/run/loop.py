@@ -47,7 +47,6 @@ class Loop:
         seed: int,
         observers: Sequence[Observer] = (),
     ) -> None:
-        self.began = time.monotonic()
         self.entrance, self.method, self.stop, self.observers = entrance, method, stop, observers
         self.problem, self.stated = entrance.problem, entrance.stated
         self.iteration, self.total = 0, Work()
@@ -88,7 +87,7 @@ class Loop:
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self.began
+        return time.monotonic() - self.entrance.began
 
     def advance(self) -> None:
         """One iteration of all starts that still run."""
@@ -122,6 +121,16 @@ class Loop:
     def interrupt(self, message: str) -> None:
         self.message = message
         self._finish(self.rows.active, Status.INTERRUPTED)
+
+    def close(self) -> None:
+        """End the observers that can be closed; one that raises costs neither the others nor the result."""
+        for observer in self.observers:
+            try:
+                close = getattr(observer, "close", None)
+                if callable(close):
+                    close()
+            except Exception as error:  # noqa: BLE001 - the run is over, and its result stands
+                self._note(error)
 
     def watch(self) -> None:
         """Show the iteration to the observers; one that returns True ends the run."""

@@ -9,6 +9,7 @@ from restpoint.bounds import Bound
 from restpoint.methods import Method, State, WithoutGuarantee
 from restpoint.problem import Problem
 from restpoint.run.guarantee import Number, below
+from restpoint.smooth import Curvature
 
 
 class Promise:
@@ -49,7 +50,7 @@ class Promise:
             i = int(np.flatnonzero(short)[0])
             self.broken = (
                 f"iteration {iteration} of start {starts[i]} lowered Phi by {before[i] - after[i]:.3g} where "
-                f"{promised[i]:.3g} was guaranteed, so what is declared about f is not true"
+                f"{promised[i]:.3g} was guaranteed, so {_declared(new.curvature)}"
             )
 
     def bound(self, bound: Bound) -> Bound:
@@ -70,6 +71,13 @@ class Promise:
         xp = namespace(new.xs[0])
         proved = to_host(xp.astype(errors[0][0] + errors[1][0], xp.float64))  # type: ignore[index]
         return np.asarray(proved + 256.0 * unit * size)
+
+
+def _declared(curvature: Curvature) -> str:
+    """What a step relied on, said to be false."""
+    if not any(curvature.constants):
+        return "f is not concave in what it moves, as was declared"
+    return f"the constants {curvature.constants} declared for f are too small"
 
 
 def _gap_terms(problem: Problem, state: State) -> np.ndarray:

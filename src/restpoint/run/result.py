@@ -16,17 +16,7 @@ from restpoint.problem import Blocks, Problem
 from restpoint.run.observers import Trace
 from restpoint.run.status import Status
 from restpoint.run.stop import Measure
-
-NEXT_STEP = {
-    Status.ITERATION_LIMIT: "raise Stop(max_iterations=...), or go on with solve(..., x0=result.xs)",
-    Status.TIME_LIMIT: "raise Stop(max_seconds=...), or go on with solve(..., x0=result.xs)",
-    Status.STALLED: "loosen eps (the rounding allowance of the certificate says how far), or drop the value rule",
-    Status.TARGET_REACHED: "drop Stop(target_value=...) to go on to a certificate",
-    Status.RETIRED: "nothing: better starts were found",
-    Status.NON_FINITE: "look at f and its gradient near result.last",
-    Status.INTERRUPTED: "go on with solve(..., x0=result.xs)",
-    Status.ORACLE_FAILED: "mend the code that raised (result.error), then go on with solve(..., x0=result.xs)",
-}
+from restpoint.run.summary import headline, lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +35,8 @@ class Result:
     bound         how many iterations theory allows, and why; ``used`` compares
     trace         value and gap over the iterations
     work          gradients, oracle calls and samples spent, per start
+    seconds       wall time of the whole run, from the call on
+    feasibility   the violation that a certified point may have, in units of the set's radius
     """
 
     problem: Problem = field(repr=False)
@@ -59,6 +51,7 @@ class Result:
     trace: Trace = field(repr=False)
     work: dict[str, np.ndarray]
     seconds: float
+    feasibility: float
     measure: Measure = "max"
     message: str = ""
     error: Exception | None = None
@@ -158,44 +151,7 @@ class Result:
         return pd.DataFrame(frame, index=index)
 
     def __repr__(self) -> str:
-        return f"<Result of {self.method}: {self._lines()[0]}>"
+        return f"<Result of {self.method}: {headline(self)}>"
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> list[str]:
-        statuses = np.atleast_1d(self.status).reshape(-1)
-        counts = {s: int(np.sum(statuses == s)) for s in Status if np.any(statuses == s)}
-        best = self.best()
-        many = len(statuses) > 1
-        lines = []
-        if many:
-            said = ", ".join(f"{n} {s.name}" for s, n in counts.items())
-            lines.append(f"{len(statuses)} starts: {said}; the best:")
-        relation = "<=" if best.certified.all() else "> "
-        lines.append(f"{best.status.name}: {best.status.value}")
-        lines.append(f"  value      {float(best.value):.10g}")
-        lines.append(
-            f"  gap        {float(best.gap):.3e} {relation} eps {float(best.eps):.3e} "
-            f"({self.measure} of {len(self.xs)} block{'s' * (len(self.xs) > 1)}, {self.certificate.kind})"
-        )
-        lines.append(
-            f"  rounding   {float(np.max(best.certificate.floor)):.1e} of that ({self.certificate.floor_kind})"
-        )
-        checked = self.certificate.feasibility_checked
-        said = f"{float(best.certificate.violation):.1e}" if checked else "not checked"
-        lines.append(f"  violation  {said}")
-        lines.append(f"  iterations {int(best.iterations)}")
-        lines.append(f"  bound      {best.bound.brief(int(best.used))}")
-        lines.append(f"  seconds    {self.seconds:.3g}")
-        if best.engine:
-            lines.append(f"  engine     {best.engine}")
-        if self.message:
-            lines.append(f"  message    {self.message}")
-        hints = [NEXT_STEP[s] for s in counts if s in NEXT_STEP]
-        if best.bound.withdrawn is not None:
-            hints.insert(
-                0, "correct what was declared (see bound): a larger constant, a true lower bound"
-            )
-        lines.extend(f"  next       {hint}" for hint in dict.fromkeys(hints))
-        return lines
+        return "\n".join(lines(self))

@@ -16,6 +16,8 @@ from restpoint.run.observers import Observer, View
 from restpoint.run.result import Result
 from restpoint.run.stop import Relative, Stop
 
+CTRL_C = "stopped by Ctrl-C"
+
 
 def solve(
     problem: Problem,
@@ -55,16 +57,10 @@ def solve(
             loop.advance()
             loop.watch()
     except KeyboardInterrupt:
-        loop.interrupt("stopped by Ctrl-C")
+        loop.interrupt(CTRL_C)
     finally:
-        _close(observers)
-    try:
-        return _result(problem, loop)
-    except (
-        KeyboardInterrupt
-    ):  # while the end was being certified: what was reached is certified all the same
-        loop.interrupt("stopped by Ctrl-C")
-        return _result(problem, loop)
+        loop.close()
+    return _concluded(problem, loop)
 
 
 def iterate(
@@ -80,6 +76,8 @@ def iterate(
 ) -> Generator[View, None, Result]:
     """The same loop as ``solve``, one ``View`` at a time; the generator's return value is the ``Result``.
 
+    Also after Ctrl-C in the middle of an iteration; between iterations Ctrl-C is the caller's.
+
     >>> import numpy as np, restpoint as rp
     >>> problem = rp.Problem(rp.smooth.Quadratic(np.eye(2)), rp.Block(rp.sets.Box(-1.0, 1.0)))
     >>> [view.iteration for view in rp.iterate(problem, x0=np.array([1.0, 0.5]))]
@@ -89,12 +87,10 @@ def iterate(
     loop = _prepare(
         problem, method, eps=eps, starts=starts, x0=x0, rng=rng, stop=stop, observers=observers
     )
-    return _views(problem, loop, observers)
+    return _views(problem, loop)
 
 
-def _views(
-    problem: Problem, loop: Loop, observers: Sequence[Observer]
-) -> Generator[View, None, Result]:
+def _views(problem: Problem, loop: Loop) -> Generator[View, None, Result]:
     try:
         loop.watch()
         yield loop.view()
@@ -102,9 +98,11 @@ def _views(
             loop.advance()
             loop.watch()
             yield loop.view()
+    except KeyboardInterrupt:
+        loop.interrupt(CTRL_C)
     finally:
-        _close(observers)
-    return _result(problem, loop)
+        loop.close()
+    return _concluded(problem, loop)
 
 
 def _prepare(
@@ -157,11 +155,14 @@ def _checked_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:
     return tuple(observers)
 
 
-def _close(observers: Sequence[Observer]) -> None:
-    for observer in observers:
-        close = getattr(observer, "close", None)
-        if close is not None:
-            close()
+def _concluded(problem: Problem, loop: Loop) -> Result:
+    try:
+        return _result(problem, loop)
+    except (
+        KeyboardInterrupt
+    ):  # while the end is certified: what was reached is certified all the same
+        loop.interrupt(CTRL_C)
+        return _result(problem, loop)
 
 
 def _result(problem: Problem, loop: Loop) -> Result:
@@ -181,6 +182,7 @@ def _result(problem: Problem, loop: Loop) -> Result:
         trace=loop.trace,
         work={name: column.reshape(shape) for name, column in ledger.work.items()},
         seconds=loop.seconds,
+        feasibility=loop.entrance.feasibility,
         measure=loop.stop.measure,
         message=loop.message,
         error=loop.error,
