@@ -8,7 +8,7 @@ import pytest
 import restpoint as rp
 from method_cases import cosine, quadratic_problem, tensor, tensor_problem
 from restpoint.array import parameter
-from restpoint.errors import CapabilityError, DataError, ShapeError
+from restpoint.errors import CapabilityError, DataError, EvaluationError, ShapeError
 
 PROBLEM = quadratic_problem()
 TENSOR = tensor_problem(tensor(3, 4, 2), 0.2)
@@ -337,3 +337,134 @@ def test_declarations_have_the_right_type():
         CapabilityError,
         lambda: rp.Block.from_oracle(None, diameter=1.0),
     )
+    assert rp.Majorant(1.0, joint=np.True_).joint is True
+
+
+# --- functions of the user ------------------------------------------------------------------------------
+
+
+def cube(**declared):
+    """The square [-1, 1]^2 as an oracle."""
+    return rp.Block.from_oracle(**({"linear": lambda g: -np.sign(g), "diameter": 4.0} | declared))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("linear", "g"),
+        ("prox", "(g, z, weight, p)"),
+        ("violation", "x"),
+        ("lower_bound", "g"),
+        ("value", "x"),
+        ("sample", "(rng, shape)"),
+        ("project", "x"),
+    ],
+)
+@pytest.mark.parametrize("wrong", [3, "x", [1.0]])
+def test_declared_functions_are_functions(name, arguments, wrong):
+    words = f"{name} must be a function of {arguments}, got {type(wrong).__name__}"
+    refused(words, CapabilityError, lambda: cube(**{name: wrong}))
+
+
+def test_other_declarations_of_an_oracle():
+    words = "Block.from_oracle has no argument 'radius'; it takes linear, prox, diameter, violation"
+    refused(words, CapabilityError, lambda: cube(radius=1.0))
+    refused("batched must be True or False, got 'no'", DataError, lambda: cube(batched="no"))
+    refused("event_ndim must be a whole number >= 1", DataError, lambda: cube(event_ndim=0))
+    for wrong in (None, "x", [1], 1j, True, -1.0):
+        words = "diameter must be a finite number >= 0 or a function of p, got"
+        refused(words, DataError, lambda wrong=wrong: cube(diameter=wrong))
+    assert cube(diameter=np.float32(4.0), batched=np.False_).oracle.set.diameter_of == 4.0
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda p: None, lambda p: "x", lambda p: np.nan, lambda p: -1.0, lambda p: p / 0]
+)
+def test_a_function_for_the_diameter_is_checked_when_it_is_called(wrong):
+    problem = rp.Problem(rp.smooth.Quadratic(np.eye(2)), cube(diameter=wrong))
+    with pytest.raises(EvaluationError, match="your function diameter"):
+        rp.solve(problem)
+    with pytest.raises(EvaluationError, match="your function diameter"):
+        rp.certify(problem, np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda rng, shape: 1 / 0, "your function sample raised ZeroDivisionError"),
+        (
+            lambda rng, shape: None,
+            "your function sample returned no point: the answer has dtype object",
+        ),
+        (lambda rng, shape: "here", "your function sample returned no point"),
+        (lambda rng, shape: np.nan * np.ones(shape), "NaN or infinite"),
+        (lambda rng, shape: np.zeros(3), "shape (3,) and dtype float64; expected shape (2,)"),
+        (lambda rng: rng, "your function sample raised TypeError"),
+    ],
+)
+def test_a_function_for_samples_is_checked_when_it_is_called(wrong, words):
+    problem = rp.Problem(rp.smooth.Quadratic(np.eye(2)), cube(sample=wrong))
+    refused(words, EvaluationError, lambda: rp.solve(problem))
+
+
+def test_samples_may_come_in_any_container():
+    problem = rp.Problem(rp.smooth.Quadratic(np.eye(2)), cube(sample=lambda rng, shape: [0, 1]))
+    start = rp.solve(problem, stop=rp.Stop(max_iterations=0)).last[0]
+    assert np.array_equal(start, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_, np.float32, np.int64, float])
+def test_numbers_of_every_kind_are_numbers(kind):
+    f = rp.smooth.Quadratic(-np.eye(2))
+    inside = cube(violation=lambda x: kind(np.max(np.abs(x)) > 1.0))
+    result = rp.solve(rp.Problem(f, inside), x0=np.array([0.5, 0.5]))
+    assert result.certified
+    outside = rp.certify(result.problem, np.array([2.0, 0.0]))
+    assert outside.violation == 1.0
+
+
+def test_a_lower_bound_above_a_value_is_disproved():
+    """Cut at the value it would pass for a dual bound."""
+    problem = rp.Problem(rp.smooth.Quadratic(-np.eye(2)), cube(lower_bound=lambda g: 1e9))
+    words = "which is below lower_bound(g) = 1e+09: the bound is too high, or the point is outside of the set"
+    refused(words, EvaluationError, lambda: rp.certify(problem, np.array([0.5, 0.5])))
+    refused(words, EvaluationError, lambda: rp.solve(problem))
+    exact = cube(lower_bound=lambda g: -np.sum(np.abs(g)) * (1.0 - 1e-9))
+    point = np.array([1.0, 1.0])
+    assert rp.certify(rp.Problem(problem.smooth, exact), point).max < 1e-8
+
+
+@pytest.mark.parametrize("name", ["concave", "convex", "differentiable", "batched"])
+@pytest.mark.parametrize("wrong", ["no", 0, None, [True]])
+def test_flags_are_true_or_false(name, wrong):
+    def make(flag):
+        more = {"concave": True} if name == "differentiable" else {}
+        return rp.smooth.Function(np.sum, np.ones_like, shapes=2, **(more | {name: flag}))
+
+    refused(f"{name} must be True or False, got", DataError, lambda: make(wrong))
+    make(np.True_)
+    if name in ("concave", "convex"):
+        refused(
+            f"{name} must be True or False",
+            DataError,
+            lambda: rp.smooth.Quadratic(np.eye(2), **{name: wrong}),
+        )
+
+
+def test_terms_of_a_function():
+    def make(**terms):
+        return rp.smooth.Function(np.sum, np.ones_like, shapes=2, constant=1.0, **terms)
+
+    refused(
+        "terms_gradient is 7; expected a function",
+        DataError,
+        lambda: make(terms=3, terms_gradient=7),
+    )
+    refused("come together", DataError, lambda: make(terms=3))
+
+
+def test_the_power_of_a_gradient_constant():
+    for p in (0, 1, -1.0):
+        refused(
+            "p must be in (1, 2]", DataError, lambda p=p: rp.Majorant.from_gradient_constant(1, p)
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,12 @@ class Block(Parametric):
         Further: ``value(x)`` = h(x) (default 0), ``sample(rng, shape)``, ``project(x)``, and
         ``batched=True`` if your functions take leading batch axes.
         """
-        if not callable(linear):
-            raise CapabilityError(f"linear must be a function of g, got {described(linear)}")
+        unknown = [name for name in more if name not in signature(declared).parameters]
+        if unknown:
+            known = ", ".join(signature(declared).parameters)
+            raise CapabilityError(
+                f"Block.from_oracle has no argument {unknown[0]!r}; it takes {known}"
+            )
         oracle = declared(
             linear,
             prox=prox,

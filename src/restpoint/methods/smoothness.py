@@ -41,12 +41,7 @@ class Majorant(Smoothness):
     joint: bool = False
 
     def __post_init__(self) -> None:
-        p = real_number("p", self.p, "a number in (1, 2]")
-        if not p > 1.0:
-            raise DataError(
-                f"p must be in (1, 2], got {p}; for concave f any p > 1 is accepted (theory E2)"
-            )
-        object.__setattr__(self, "p", p)
+        object.__setattr__(self, "p", _power(self.p))
         object.__setattr__(self, "joint", truth("joint", self.joint))
         if self.constant is not None:
             object.__setattr__(self, "constant", _constants(self.constant))
@@ -55,7 +50,7 @@ class Majorant(Smoothness):
     def from_gradient_constant(cls, constant: float, p: float = 2.0) -> Majorant:
         """From ||grad f(x) - grad f(y)||_q <= constant ||x - y||_p^(p-1): lambda = 2 constant / p (theory E4)."""
         of_gradient = real_number("constant", constant, "a finite number >= 0")
-        return cls(2.0 * of_gradient / real_number("p", p, "a number in (1, 2]"), p)
+        return cls(2.0 * of_gradient / _power(p), p)
 
     def curvature(self, facts: Facts, blocks: int, together: bool, strict: bool) -> Curvature:
         if self.p > 2.0 and strict and not facts.concave:
@@ -95,6 +90,15 @@ class Majorant(Smoothness):
                 f"f declares no {needed}; give Majorant(constant), or constant= where f is defined"
             )
         return found
+
+
+def _power(value: Any) -> float:
+    p = real_number("p", value, "a number in (1, 2]")
+    if not p > 1.0:
+        raise DataError(
+            f"p must be in (1, 2], got {p}; for concave f any p > 1 is accepted (theory E2)"
+        )
+    return p
 
 
 def _constants(constant: Any) -> float | tuple[float, ...]:

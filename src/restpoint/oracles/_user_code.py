@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, is_array, namespace
-from restpoint.errors import EvaluationError, RestpointError
+from restpoint.array import Array, asarray, is_array, namespace, real_number, to_host
+from restpoint.errors import DataError, EvaluationError, RestpointError
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,31 @@ class UserFunction:
     def numbers(self, *arrays: Array) -> Array:
         """Answers with one number per start."""
         return self._call(arrays, (), (), self._checked_number)
+
+    def event(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """A random event of this shape in NumPy float64: any container of finite real numbers will do."""
+        answer = self._answer(rng, shape)
+        try:
+            drawn = asarray("the answer", answer)
+        except RestpointError as error:
+            raise EvaluationError(
+                f"your function {self.name} returned no point: {error}"
+            ) from error
+        if tuple(drawn.shape) != tuple(shape):
+            raise EvaluationError(
+                f"your function {self.name} returned {_describe(drawn)}; expected shape {tuple(shape)}"
+            )
+        return np.asarray(to_host(drawn), dtype=np.float64)
+
+    def number(self, option: float) -> float:
+        """A finite number >= 0 that depends on a number alone."""
+        answer = self._answer(option)
+        try:
+            return nonnegative("the answer", answer)
+        except DataError as error:
+            raise EvaluationError(
+                f"your function {self.name} has no answer for {option}: {error}"
+            ) from error
 
     def _call(
         self,
@@ -80,16 +106,27 @@ class UserFunction:
 
     def _checked_number(self, answer: Any, like: Array) -> Array:
         xp, batch = namespace(like), like.shape[: like.ndim - self.event_ndim]
+        single = isinstance(
+            answer, (numbers.Real, np.bool_)
+        )  # Python's and NumPy's, True and False among them
         shape = tuple(getattr(answer, "shape", ()))
-        numeric = isinstance(answer, (int, float)) or (is_array(answer) and shape == batch)
-        if not numeric or (is_array(answer) and not _is_real(answer)):
+        if not single and not (is_array(answer) and shape == batch and _is_real(answer)):
             raise EvaluationError(
                 f"your function {self.name} returned {_describe(answer)}; expected one real number "
                 f"per start, that is shape {batch}"
             )
-        if isinstance(answer, (int, float)):
-            answer = xp.asarray(answer, dtype=like.dtype)
+        if single:
+            answer = xp.asarray(float(answer), dtype=like.dtype)
         return xp.broadcast_to(xp.astype(answer, like.dtype, copy=False), batch)
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """A finite number >= 0, as diameters are."""
+    expected = "a finite number >= 0 or a function of p"
+    number = real_number(name, value, expected)
+    if number < 0.0:
+        raise DataError(f"{name} must be {expected}, got {number}")
+    return number
 
 
 def _read_only(array: Array) -> Array:

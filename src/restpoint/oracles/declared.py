@@ -12,13 +12,37 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from restpoint.array import Array, inner, namespace, norm, power_sum
-from restpoint.errors import CapabilityError, DataError
-from restpoint.oracles._user_code import UserFunction
+from restpoint.array import (
+    Array,
+    inner,
+    namespace,
+    norm,
+    power_sum,
+    to_host,
+    truth,
+    whole_number,
+)
+from restpoint.errors import CapabilityError, EvaluationError, described
+from restpoint.oracles._user_code import UserFunction, nonnegative
 from restpoint.oracles.base import Answer, Oracle
 from restpoint.oracles.multiplier import curvature_scale, power_gradient
 from restpoint.penalties import Penalty, Zero
 from restpoint.sets import Set
+
+# What each function is a function of.
+ARGUMENTS = {
+    "linear": "g",
+    "prox": "(g, z, weight, p)",
+    "diameter": "p",
+    "violation": "x",
+    "lower_bound": "g",
+    "value": "x",
+    "sample": "(rng, shape)",
+    "project": "x",
+}
+# A bound above the value of a point disproves one of the two. By less than this, relative to the numbers that were
+# added up, the point may be a little outside, as those of iterative solvers are: then the lower of the two counts.
+TOLERATED, NEGLIGIBLE = 1e-3, 1e-8
 
 
 @dataclass(frozen=True)
@@ -30,11 +54,11 @@ class DeclaredSet(Set):
     """
 
     linear: UserFunction
-    diameter_of: float | Callable[[float], float]
+    diameter_of: float | UserFunction
     plain: bool = True  # whether h = 0, so that ``linear`` is the linear oracle of the set itself
     violation_of: UserFunction | None = None
     lower_bound_of: UserFunction | None = None
-    sample_of: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] | None = None
+    sample_of: UserFunction | None = None
     project_of: UserFunction | None = None
     event_ndim: int = 1
 
@@ -83,7 +107,7 @@ class DeclaredSet(Set):
         """The user's sampler; without one, the oracle's answer to a random direction."""
         if self.sample_of is None:
             return np.asarray(self.linear.events(rng.standard_normal(shape)))
-        return np.asarray(self.sample_of(rng, shape), dtype=np.float64)
+        return self.sample_of.event(rng, shape)
 
     def violation(self, x: Array) -> Array:
         """0 where nothing was declared: see ``declares_violation``."""
@@ -94,8 +118,8 @@ class DeclaredSet(Set):
         return 0.0 * power_sum(x, 2.0, self.event_ndim)
 
     def _diameter(self, p: float) -> float:
-        value = self.diameter_of(p) if callable(self.diameter_of) else self.diameter_of
-        return float(value)
+        found = self.diameter_of
+        return found.number(p) if isinstance(found, UserFunction) else found
 
     def _anchor(self, like: Array) -> Array:
         # Not at 0, where an oracle such as -g/||g|| has no answer.
@@ -149,7 +173,7 @@ class DeclaredOracle(Oracle):
     def linear(self, g: Array) -> Answer:
         point = self.linear_of.events(g)
         value = self.linear_value(g, point)
-        return Answer(point, value, self._bounded(value, g))
+        return Answer(point, value, self._bounded(value, g, point))
 
     def prox(self, g: Array, z: Array, weight: Array, p: float = 2.0) -> Answer:
         if self.prox_of is None:
@@ -168,10 +192,21 @@ class DeclaredOracle(Oracle):
     def can_prox(self, p: float) -> bool:
         return self.prox_of is not None and p > 1.0
 
-    def _bounded(self, value: Array, g: Array) -> Array:
+    def _bounded(self, value: Array, g: Array, point: Array) -> Array:
+        """The declared bound, where it is not disproved by the value of a point."""
         if self.lower_bound_of is None:
             return value
-        return namespace(value).minimum(value, self.lower_bound_of.numbers(g))
+        xp, lower = namespace(value), self.lower_bound_of.numbers(g)
+        size = norm(g, self.set.event_ndim) * norm(point, self.set.event_ndim)
+        size = size + self.penalty.magnitude(point)
+        false = to_host((lower > value + TOLERATED * size + NEGLIGIBLE) & xp.isfinite(size))
+        if np.any(false):  # user code runs eagerly, so its answers may be looked at
+            bound, found = (np.asarray(to_host(v))[false][0] for v in (lower, value))
+            raise EvaluationError(
+                f"your function linear found a point of value {found:.6g}, which is below lower_bound(g) = "
+                f"{bound:.6g}: the bound is too high, or the point is outside of the set"
+            )
+        return xp.minimum(value, lower)
 
 
 def declared(  # noqa: PLR0913 (one keyword for each thing that may be declared)
@@ -222,23 +257,33 @@ def declared(  # noqa: PLR0913 (one keyword for each thing that may be declared)
     >>> corner.linear(np.array([1.0, -2.0, 3.0])).point, corner.kind
     (array([-1.,  1., -1.]), 'declared oracle')
     """
+    batched = truth("batched", batched)
+    event_ndim = whole_number("event_ndim", event_ndim, 1)
 
-    def user(name: str, function: Callable[..., Any] | None) -> UserFunction | None:
-        return None if function is None else UserFunction(name, function, event_ndim, batched)
+    def user(name: str, function: Any) -> UserFunction:
+        if not callable(function):
+            raise CapabilityError(
+                f"{name} must be a function of {ARGUMENTS[name]}, got {described(function)}"
+            )
+        return UserFunction(name, function, event_ndim, batched)
 
-    if not callable(diameter) and not 0.0 <= diameter < math.inf:
-        raise DataError(f"diameter must be a finite number >= 0 or a function of p, got {diameter}")
-    oracle = UserFunction("linear", linear, event_ndim, batched)
-    bound, values = user("lower_bound", lower_bound), user("value", value)
+    def maybe(name: str, function: Any) -> UserFunction | None:
+        return None if function is None else user(name, function)
+
+    found, values, bound = (
+        user("linear", linear),
+        maybe("value", value),
+        maybe("lower_bound", lower_bound),
+    )
     region = DeclaredSet(
-        oracle,
-        diameter,
+        found,
+        user("diameter", diameter) if callable(diameter) else nonnegative("diameter", diameter),
         plain=value is None,
-        violation_of=user("violation", violation),
+        violation_of=maybe("violation", violation),
         lower_bound_of=bound,
-        sample_of=sample,
-        project_of=user("project", project),
+        sample_of=maybe("sample", sample),
+        project_of=maybe("project", project),
         event_ndim=event_ndim,
     )
     penalty = Zero(event_ndim) if values is None else DeclaredPenalty(values, event_ndim)
-    return DeclaredOracle(region, penalty, oracle, user("prox", prox), bound)
+    return DeclaredOracle(region, penalty, found, maybe("prox", prox), bound)

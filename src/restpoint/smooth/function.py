@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restpoint.array import Array, convert, is_array, namespace, to_host
+from restpoint.array import Array, convert, is_array, namespace, to_host, truth
 from restpoint.errors import CapabilityError, DataError, EvaluationError, ShapeError
 from restpoint.smooth import _checks
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth
@@ -53,28 +53,33 @@ class Function(Smooth):
         terms: int | None = None,
         terms_gradient: Callable[..., Any] | None = None,
     ) -> None:
-        for name, code in (("value", value), ("gradient", gradient)):
+        if (terms is None) != (terms_gradient is None):
+            raise DataError("terms and terms_gradient come together: give both or neither")
+        codes: dict[str, Any] = {"value": value, "gradient": gradient}
+        if terms is not None:
+            codes["terms_gradient"] = terms_gradient
+        for name, code in codes.items():
             if not callable(code):
                 raise DataError(f"{name} is {code!r}; expected a function of the blocks")
+        concave, convex = truth("concave", concave), truth("convex", convex)
         self.shapes = _checks.event_shapes(shapes)
         self._value, self._gradient, self._terms_gradient = value, gradient, terms_gradient
         self._p = _checks.exponent(p, concave=concave)
         self._constant = _constants(constant, len(self.shapes))
         self._joint = constant is not None and not isinstance(constant, tuple | list)
-        self._concave, self._convex, self._batched = concave, convex, batched
+        self._concave, self._convex = concave, convex
+        self._batched = truth("batched", batched)
         self._lower_bound = (
             None
             if lower_bound is None
             else _checks.number("lower_bound", lower_bound, hint="None if it is unknown")
         )
-        if not differentiable and not concave:
+        self.differentiable = truth("differentiable", differentiable)
+        if not self.differentiable and not concave:
             raise DataError(
                 "differentiable=False needs concave=True: only supergradients of concave functions keep the "
                 "guarantees (theory A10); smooth other functions first"
             )
-        self.differentiable = differentiable
-        if (terms is None) != (terms_gradient is None):
-            raise DataError("terms and terms_gradient come together: give both or neither")
         if terms is not None and not _checks.is_size(terms):
             raise DataError(f"terms is {terms!r}; expected the number of summands, an integer >= 1")
         self._terms = None if terms is None else int(terms)

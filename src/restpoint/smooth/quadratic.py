@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace, to_host
+from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace, to_host, truth
 from restpoint.errors import DataError, ShapeError
 from restpoint.kernels.spectra import largest_eigenvalue_between
 from restpoint.smooth import _bounds, _checks
@@ -51,7 +51,8 @@ class Quadratic(Smooth):
             b = _checks.vector("b", b, size, Q, because=f"Q is {size} x {size}")
             self.Q, self.b = _checks.together(self.Q, b)
         self.shapes = ((size,),)
-        self._declared_concave, self._declared_convex = concave, convex
+        self._declared_concave = truth("concave", concave)
+        self._declared_convex = truth("convex", convex)
 
     def value(self, xs: Blocks) -> Array:
         return self.value_and_gradient(xs)[0]
