@@ -165,7 +165,7 @@ class TestWrongDeclarationsAreRefuted:
             check_oracle(Writing(Box(-1.0, 1.0), Zero()), (3,))
 
     def test_things_that_are_no_oracle(self):
-        with pytest.raises(LawBroken, match="expected an Oracle"):
+        with pytest.raises(CapabilityError, match="expected an Oracle"):
             check_oracle(lambda g: g, (3,))
         assert not issubclass(int, Oracle)
 

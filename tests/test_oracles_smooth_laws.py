@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from restpoint.errors import CapabilityError, ShapeError
 from restpoint.sets import Box, L2Ball, Simplex
 from restpoint.smooth import Curvature, Facts, Smooth
 from restpoint.testing import LawBroken, check_smooth
@@ -159,7 +160,7 @@ def test_hoelder_constants():
 
 
 def test_doors():
-    with pytest.raises(LawBroken, match="expected a Smooth"):
+    with pytest.raises(CapabilityError, match="expected a Smooth"):
         check_smooth(len, L2Ball())
-    with pytest.raises(LawBroken, match="1 blocks, but 2 sets"):
+    with pytest.raises(ShapeError, match="1 blocks, but 2 sets"):
         check_smooth(_Form(), (L2Ball(), Simplex()))

@@ -7,6 +7,7 @@ import numpy as np
 from restpoint.array import Array
 from restpoint.errors import CapabilityError
 from restpoint.penalties import Penalty, SeparableSublinear
+from restpoint.testing import _door
 from restpoint.testing._pieces import leading_shapes, on_host
 from restpoint.testing._report import (
     Inputs,
@@ -24,7 +25,7 @@ def check_penalty(
     penalty: Penalty,
     shape: tuple[int, ...],
     *,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     like: Array | None = None,
 ) -> None:
     """Raise ``LawBroken`` if the values contradict convexity, the declared facts, or the prox.
@@ -32,8 +33,9 @@ def check_penalty(
     >>> from restpoint.penalties import L1
     >>> check_penalty(L1(0.5), (3,))
     """
-    rng = np.random.default_rng(0) if rng is None else rng
-    like = np.zeros(()) if like is None else like
+    _door.piece(penalty, Penalty, "a Penalty")
+    shape = _door.shape_of(shape, penalty.event_ndim, type(penalty).__name__)
+    rng, like = _door.stream(rng), _door.example(like)
     for batch in leading_shapes(penalty.batch_shape):
         for x in gradients(rng, batch, shape):
             y = rng.standard_normal(x.shape)

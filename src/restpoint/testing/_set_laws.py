@@ -7,6 +7,7 @@ import numpy as np
 from restpoint.array import Array
 from restpoint.errors import CapabilityError
 from restpoint.sets import Set
+from restpoint.testing import _door
 from restpoint.testing._pieces import leading_shapes, on_host, p_norm, samples
 from restpoint.testing._report import Inputs, at_most, equal, gradients, host, same_kind, unit
 
@@ -17,7 +18,7 @@ def check_set(
     set: Set,
     shape: tuple[int, ...],
     *,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     like: Array | None = None,
 ) -> None:
     """Raise ``LawBroken`` if the set contradicts its own samples.
@@ -28,8 +29,9 @@ def check_set(
     >>> from restpoint.sets import L2Ball
     >>> check_set(L2Ball(2.0), (4,))
     """
-    rng = np.random.default_rng(0) if rng is None else rng
-    like = np.zeros(()) if like is None else like
+    _door.piece(set, Set, "a Set")
+    shape = _door.shape_of(shape, set.event_ndim, type(set).__name__)
+    rng, like = _door.stream(rng), _door.example(like)
     set.check_shape(shape)
     for batch in leading_shapes(set.batch_shape):
         points = [samples(set, rng, batch, shape) for _ in range(5)]

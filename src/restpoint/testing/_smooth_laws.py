@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, convert
-from restpoint.errors import CapabilityError
+from restpoint.array import Array, convert, whole_number
+from restpoint.errors import CapabilityError, ShapeError
 from restpoint.sets import Set
 from restpoint.smooth import Curvature, Facts, Smooth
-from restpoint.testing._report import Inputs, LawBroken, at_most, equal, host, same_kind, unit
+from restpoint.testing import _door
+from restpoint.testing._report import Inputs, at_most, equal, host, same_kind, unit
 
 Point = list[np.ndarray]
 
@@ -21,7 +22,7 @@ def check_smooth(
     smooth: Any,
     sets: Sequence[Set] | Set,
     *,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     pairs: int = 30,
 ) -> None:
     """Raise ``LawBroken`` if values, gradients and declared facts contradict each other on the sets.
@@ -45,12 +46,15 @@ def check_smooth(
     >>> from restpoint.smooth import Quadratic
     >>> check_smooth(Quadratic(np.diag([1.0, -2.0])), L2Ball())
     """
-    if not isinstance(smooth, Smooth):
-        raise LawBroken(f"expected a Smooth, got {type(smooth).__name__}")
-    rng = np.random.default_rng(0) if rng is None else rng
-    chosen = (sets,) if isinstance(sets, Set) else tuple(sets)
+    _door.piece(smooth, Smooth, "a Smooth")
+    chosen = tuple(sets) if isinstance(sets, (tuple, list)) else (sets,)
+    for s in chosen:
+        _door.piece(s, Set, "a Set for each block (of a Block, its .set)")
     if len(chosen) != len(smooth.shapes):
-        raise LawBroken(f"{len(smooth.shapes)} blocks, but {len(chosen)} sets")
+        raise ShapeError(f"{len(smooth.shapes)} blocks, but {len(chosen)} sets; give one for each")
+    for s, shape in zip(chosen, smooth.shapes, strict=True):
+        s.check_shape(_door.shape_of(shape, s.event_ndim, type(s).__name__))
+    rng, pairs = _door.stream(rng), whole_number("pairs", pairs, 1)
     laws = _SmoothLaws(smooth, chosen, rng)
     laws.kinds()
     laws.batches()
