@@ -332,7 +332,12 @@ def test_additions():
         ({"eps": -1.0}, "eps is -1; expected > 0"),
         ({"eps": math.nan}, "eps is nan; expected finite numbers"),
         ({"eps": np.asarray([0.1, 0.0])}, r"eps is 0 to 0.1 \(2 starts\); expected > 0"),
-        ({"eps": "small"}, "eps cannot be read"),
+        ({"eps": "small"}, "eps is 'small'; expected a number, or an array of numbers"),
+        ({"eps": None}, "eps is None; expected a number"),
+        ({"eps": [1.0, None]}, "expected a number"),
+        ({"eps": 1j}, "eps is 1j; expected a number"),
+        ({"delta": math.nan}, "delta is nan; pass delta=None"),
+        ({"delta": np.full(2, np.nan)}, r"delta is nan \(2 starts\); pass delta=None"),
         ({"delta": -1.0}, r"delta is -1: Phi\(x1\) lies below its lower bound"),
         (
             {"delta": -9e-9, "eps": 1e-12},
@@ -343,8 +348,12 @@ def test_additions():
         ({"constant": math.inf}, "constant is inf; expected finite numbers; pass None"),
         ({"diameter": -2.0}, "diameter is -2; expected >= 0"),
         ({"diameter": math.nan}, "diameter is nan"),
-        ({"p": 1.0}, "p is 1.0; expected 1 < p <= 2"),
-        ({"p": math.nan}, "p is nan; expected 1 < p <= 2"),
+        ({"p": 1.0}, r"p must be a number in \(1, 2\], got 1.0"),
+        ({"p": math.nan}, r"p must be a number in \(1, 2\], got nan"),
+        ({"p": "x"}, r"p must be a number in \(1, 2\], got 'x'"),
+        ({"p": None}, "got None"),
+        ({"p": [2]}, r"got \[2\]"),
+        ({"concave": "no"}, "concave must be True or False, got 'no'"),
         ({"p": 2.5}, "p is 2.5; for p > 2 the inequality holds for concave f alone"),
     ],
 )
@@ -372,7 +381,7 @@ def test_choices_refused():
     with pytest.raises(DataError, match="measure is 'mean'; expected 'max' or 'sum'"):
         theorem_5_3(eps=0.1, delta=1.0, constants=(1.0,), diameters=(1.0,), measure="mean")
     for blocks in (0, 1.5, True):
-        with pytest.raises(DataError, match="expected the number of blocks"):
+        with pytest.raises(DataError, match="blocks must be a whole number >= 1"):
             addition_6(eps=0.1, delta=1.0, blocks=blocks)
     with pytest.raises(DataError, match="give both, or neither"):
         addition_13(eps=0.1, delta=1.0, blocks=2, diameters=(1.0, 1.0))
@@ -404,3 +413,14 @@ def test_printed():
     assert "lambda_1 = 1, lambda_2 = 4, diameter_1 = 2, diameter_2 = 1" in text
     assert "all blocks move together" in text
     assert "sweeps" in str(addition_13(eps=0.25, delta=1.0, blocks=3))
+
+
+@pytest.mark.parametrize("theorem", [theorem_5_2, theorem_5_3, addition_13])
+def test_entries_for_the_blocks(theorem):
+    data = {"eps": 0.25, "delta": 1.0, "constants": (1.0, 4.0), "diameters": (2.0, 1.0)}
+    data |= {"blocks": 2} if theorem is addition_13 else {}
+    arrays = {name: np.asarray(data[name]) for name in ("constants", "diameters")}
+    assert theorem(**data | arrays).count == theorem(**data).count
+    for wrong in (3.0, "x", np.ones((2, 2))):
+        with pytest.raises(ShapeError, match="expected one entry per block, as in constants="):
+            theorem(**data | {"constants": wrong})

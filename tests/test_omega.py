@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from restpoint.errors import DataError
 from restpoint.omega import conjugate, leading_constant, omega, omega_inverse, step_length
 
 EXPONENTS = (1.05, 1.1, 4 / 3, 1.5, 1.9, 2.0)
@@ -226,3 +227,19 @@ def test_broadcasting_and_inputs_untouched(function):
             assert values[i, j] == pytest.approx(one, rel=1e-14)
     np.testing.assert_array_equal(a, kept[0])
     np.testing.assert_array_equal(D, kept[1])
+
+
+@pytest.mark.parametrize("function", [omega, omega_inverse])
+def test_what_is_no_number_is_refused(function):
+    for wrong in ("x", None, [1.0, 2.0], 1j, True, np.asarray(["x"]), np.asarray([1j])):
+        with pytest.raises(DataError, match=r"[av] must be a real number or an array of such, got"):
+            function(wrong, 2.0)
+        with pytest.raises(DataError, match="curvature must be a real number or an array of such"):
+            function(1.0, wrong)
+    for curvature in (-1.0, np.asarray([1.0, -1.0]), strict.asarray([-2.0])):
+        with pytest.raises(DataError, match="curvature must be >= 0, got"):
+            function(1.0, curvature)
+    for p in (1.0, -1, 0.5, math.nan, math.inf, "2", None, [2]):
+        with pytest.raises(DataError, match="p must be a number > 1, got"):
+            function(1.0, 2.0, p)
+    assert function(np.float32(1.0), np.int64(4)) == pytest.approx(function(1.0, 4.0), rel=1e-6)

@@ -14,9 +14,11 @@ all powers are taken of ratios in [0, 1].
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
-from restpoint.array import Array, is_array, namespace
+from restpoint.array import Array, is_array, namespace, real_number
+from restpoint.errors import DataError
 
 
 def conjugate(p: float) -> float:
@@ -49,6 +51,7 @@ def omega(a: Array, curvature: Array, p: float = 2.0) -> Array:
     >>> omega(1.0, 4.0), omega(5.0, 4.0), omega(3.0, 0.0)
     (0.125, 3.0, 3.0)
     """
+    p = _check("a", a, curvature, p)
     threshold = 0.5 * p * curvature
     if not (is_array(a) or is_array(curvature)):
         if a > threshold:
@@ -69,6 +72,7 @@ def omega_inverse(v: Array, curvature: Array, p: float = 2.0) -> Array:
     >>> omega_inverse(0.125, 4.0), omega_inverse(3.0, 4.0)
     (1.0, 5.0)
     """
+    p = _check("v", v, curvature, p)
     q, threshold = conjugate(p), 0.5 * (p - 1.0) * curvature
     if not (is_array(v) or is_array(curvature)):
         if v > threshold:
@@ -96,6 +100,28 @@ def step_length(gap: Array, weight: Array, p: float = 2.0) -> Array:
     if not (is_array(gap) or is_array(weight)):
         return _short_step(gap, threshold, p)
     return _power(_share(namespace(gap, weight), _positive(gap), threshold), p)
+
+
+def _check(name: str, value: Array, curvature: Array, p: float) -> float:
+    """Refuse what is no number, a negative curvature, and p <= 1; NaN is a number here. Returns p.
+
+    ``step_length`` is asked at every step, by code that knows what it asks, and goes without.
+    """
+    for one, given in ((name, value), ("curvature", curvature)):
+        number = isinstance(given, numbers.Real) and not isinstance(given, bool)
+        if not number and not (is_array(given) and _is_real(given)):
+            raise DataError(f"{one} must be a real number or an array of such, got {given!r}")
+    negative = curvature < 0
+    if bool(namespace(curvature).any(negative) if is_array(negative) else negative):
+        raise DataError(f"curvature must be >= 0, got {curvature!r}")
+    power = real_number("p", p, "a number > 1")
+    if not power > 1.0:
+        raise DataError(f"p must be a number > 1, got {power}")
+    return power
+
+
+def _is_real(array: Array) -> bool:
+    return bool(namespace(array).isdtype(array.dtype, ("real floating", "integral")))
 
 
 def _positive(value: Array) -> Array:

@@ -17,7 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import UNIT_ROUNDOFF, Array, is_array, to_host
+from restpoint.array import (
+    UNIT_ROUNDOFF,
+    Array,
+    is_array,
+    real_number,
+    to_host,
+    truth,
+    whole_number,
+)
 from restpoint.bounds._bound import Bound, shown
 from restpoint.errors import DataError, ShapeError
 from restpoint.omega import conjugate, omega
@@ -79,7 +87,7 @@ class Data:
             delta=np.asarray(math.inf) if delta is None else _difference(delta),
             constants=tuple(_number("constant", v) for v in constants or () if v is not None),
             diameters=tuple(_number("diameter", v) for v in diameters or () if v is not None),
-            p=_exponent(p, concave or flat),
+            p=_exponent(p, truth("concave", concave) or flat),
             divisor=divisor,
             joined=joined,
             missing=tuple(missing),
@@ -238,11 +246,10 @@ class Data:
 
 def block_divisor(blocks: Any, measure: str) -> int:
     """1 for the largest gap; d for the sum, which exceeds eps only if some gap exceeds eps / d."""
-    if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or blocks < 1:
-        raise DataError(f"blocks is {blocks!r}; expected the number of blocks, at least 1")
+    blocks = whole_number("blocks", blocks, 1)
     if measure not in ("max", "sum"):
         raise DataError(f"measure is {measure!r}; expected 'max' or 'sum'")
-    return int(blocks) if measure == "sum" else 1
+    return blocks if measure == "sum" else 1
 
 
 def _product(constant: np.ndarray, diameter: np.ndarray, p: float) -> np.ndarray:
@@ -274,10 +281,19 @@ def _all_infinite(delta: Array) -> bool:
 
 def _host(name: str, value: Array) -> np.ndarray:
     """A number or an array of any library as NumPy float64."""
-    try:
-        return np.asarray(to_host(value) if is_array(value) else value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} cannot be read as a number or an array: {error}") from error
+    array = np.asarray(to_host(value) if is_array(value) else value)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"{name} is {value!r}; expected a number, or an array of numbers")
+    return array.astype(np.float64)
+
+
+def entries(name: str, values: Any) -> Sequence[Array | None] | None:
+    """What was given for each block, in a tuple, a list or an array of one axis; None if nothing was."""
+    if values is None or isinstance(values, (tuple, list)):
+        return values
+    if is_array(values) and values.ndim == 1:
+        return tuple(to_host(values))
+    raise ShapeError(f"{name} is {values!r}; expected one entry per block, as in {name}=(1.0, 2.0)")
 
 
 def _number(name: str, value: Array, *, positive: bool = False) -> np.ndarray:
@@ -299,13 +315,17 @@ def _difference(delta: Array) -> np.ndarray:
             f"delta is {shown(array)}: Phi(x1) lies below its lower bound, which is therefore wrong; "
             "correct it, pass delta=None, or add to delta what rounding explains"
         )
+    if bool(np.all(np.isnan(array))):
+        raise DataError(
+            f"delta is {shown(array)}; pass delta=None if no lower bound on Phi is known"
+        )
     return array
 
 
 def _exponent(p: float, concave: bool) -> float:
-    p = float(p)
-    if not 1.0 < p < math.inf:
-        raise DataError(f"p is {p}; expected 1 < p <= 2")
+    p = real_number("p", p, "a number in (1, 2]")
+    if not p > 1.0:
+        raise DataError(f"p must be a number in (1, 2], got {p}")
     if p > 2.0 and not concave:
         raise DataError(
             f"p is {p}; for p > 2 the inequality holds for concave f alone (theory E2): "

@@ -7,7 +7,7 @@ from typing import Literal
 
 from restpoint.array import Array
 from restpoint.bounds._bound import Bound
-from restpoint.bounds._counting import Data, block_divisor
+from restpoint.bounds._counting import Data, block_divisor, entries
 from restpoint.errors import DataError, ShapeError
 
 Entries = Sequence[Array | None]  # one per block; None where it is not known
@@ -231,6 +231,7 @@ def addition_13(
             blocks=blocks,
             hidden=("lambda", "diameter", "p", "D"),
         )
+    constants, diameters = entries("constants", constants), entries("diameters", diameters)
     for name, values in (("constants", constants), ("diameters", diameters)):
         if values is not None and len(values) != blocks:
             raise ShapeError(f"{name} has {len(values)} entries; expected one per block, {blocks}")
@@ -265,6 +266,7 @@ def _block_data(  # noqa: PLR0917 - the arguments of the two theorems, as they c
 ) -> Data:
     if order not in ("jacobi", "max-improvement"):
         raise DataError(f"order is {order!r}; expected 'jacobi' or 'max-improvement'")
+    constants, diameters = entries("constants", constants), entries("diameters", diameters)
     given = constants if constants is not None else diameters
     divisor = block_divisor(1 if given is None else max(1, len(given)), measure)
     jacobi = order == "jacobi"
