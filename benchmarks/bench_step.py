@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from timing import interleaved, write
+from timing import interleaved, missed, write
 
 import restpoint as rp
 from restpoint.array import where
@@ -94,7 +94,15 @@ def loaded_at_import() -> list[str]:
     return done.stdout.split()
 
 
-def main() -> None:
+FLOORS = {
+    "microseconds, 1 start": 100.0,
+    "64 starts / 1 start": 3.0,
+    "import seconds": 0.3,
+    "heavy packages": 0,
+}
+
+
+def main() -> int:
     setting = problem()
     candidates: dict[str, Callable[[], object]] = {}
     for starts in (1, 64):
@@ -102,18 +110,26 @@ def main() -> None:
         candidates[f"bare NumPy, {starts} starts"] = bare_step(setting, starts)
     seconds = interleaved(candidates)
     one, many = (seconds[f"restpoint, {k} starts"]["median"] for k in (1, 64))
+    imported, loaded = import_seconds(), loaded_at_import()
     write(
         {
             "microseconds": {n: {k: 1e6 * v for k, v in t.items()} for n, t in seconds.items()},
             "64 starts / 1 start": many / one,
             "restpoint / bare NumPy, 1 start": one / seconds["bare NumPy, 1 starts"]["median"],
             "restpoint / bare NumPy, 64 starts": many / seconds["bare NumPy, 64 starts"]["median"],
-            "import seconds": import_seconds(),
-            "heavy packages loaded by import": loaded_at_import(),
-            "floors": {"microseconds, 1 start": 100.0, "64 / 1": 3.0, "import seconds": 0.3},
+            "import seconds": imported,
+            "heavy packages loaded by import": loaded,
+            "floors": FLOORS,
         }
     )
+    figures = {
+        "microseconds, 1 start": 1e6 * one,
+        "64 starts / 1 start": many / one,
+        "import seconds": imported["restpoint"],
+        "heavy packages": len(loaded),
+    }
+    return missed(figures, FLOORS)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -27,6 +28,14 @@ def interleaved(
                 call()
             times[name].append((time.perf_counter() - began) / repeats)
     return {n: {"median": statistics.median(t), "best": min(t)} for n, t in times.items()}
+
+
+def missed(figures: dict[str, float], floors: dict[str, float]) -> int:
+    """Say which figures are above what was promised: the exit status of a benchmark, 0 if none is."""
+    over = {name: most for name, most in floors.items() if not figures[name] <= most}
+    for name, most in over.items():
+        print(f"MISSED: {name}: {figures[name]:.4g}, promised at most {most:g}", file=sys.stderr)
+    return bool(over)
 
 
 def write(figures: dict[str, Any]) -> None:

@@ -154,6 +154,33 @@ def test_a_users_function_has_an_estimated_floor_and_a_wrong_gradient_a_wrong_po
     assert certificate.max == pytest.approx(1.0 + math.sqrt(2), rel=1e-13)
 
 
+def test_the_error_assumed_of_a_users_gradient_is_paid_for():
+    """A gradient that is 64 units too small: the gap of the true one is still covered."""
+    units = 64 * 2.0**-53
+    f = rp.smooth.Function(
+        lambda x: float(x[0]), lambda x: np.array([1.0 - units]), shapes=1, constant=0.0
+    )
+    certificate = rp.certify(rp.Problem(f, rp.Block(rp.sets.Box(-1.0, 1.0))), np.array([1.0]))
+    assert certificate.floor_kind == "estimated"
+    assert Fraction(float(certificate.max)) >= 2  # x + max over [-1, 1] of -y, in exact arithmetic
+    assert certificate.max < 2 + 4 * units
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_a12_the_allowance_is_that_of_the_theory(n):
+    """gamma_k (|g|'|x| + 2 max |g|'|y|) + e'|x| + max e'|y| with e = gamma_{n+2} |Q||x|, k = n + 8."""
+    M, u = symmetric(n, 3), 2.0**-53
+    x = np.random.default_rng(n).standard_normal(n)
+    x /= 2 * np.linalg.norm(x)
+    e = (n + 2) * u * np.abs(M) @ np.abs(x)
+    g = np.abs(M @ x)
+    theory = (
+        (n + 8) * u * (g @ np.abs(x) + 2 * np.linalg.norm(g)) + e @ np.abs(x) + np.linalg.norm(e)
+    )
+    problem = rp.Problem(rp.smooth.Quadratic(M), rp.Block(rp.sets.L2Ball()))
+    assert theory <= rp.certify(problem, x).floor[0] <= 1.01 * theory
+
+
 def test_a_weaker_lower_bound_gives_a_weaker_certificate_never_a_smaller_one():
     f = rp.smooth.Quadratic(Q, B)
     x = np.array([0.2, 0.4, -0.3])
@@ -237,3 +264,14 @@ def test_an_unknown_measure_is_refused():
     certificate = rp.certify(quadratic_problem(), np.zeros(3))
     with pytest.raises(DataError, match='"max" or "sum"'):
         certificate.holds(1.0, measure="mean")
+
+
+@pytest.mark.parametrize("wrong", ["x", None, [1.0], True, 1j, np.array(["x"]), np.nan])
+def test_thresholds_are_numbers(wrong):
+    certificate = rp.certify(quadratic_problem(), np.zeros((2, 3)))
+    with pytest.raises(DataError, match="eps must be a number, or an array of one per start, got"):
+        certificate.holds(wrong)
+    with pytest.raises(DataError, match="feasibility must be a number"):
+        certificate.holds(1.0, feasibility=wrong)
+    assert certificate.holds(np.inf).all()
+    assert certificate.holds(np.array([1e9, 0.0])).tolist() == [True, False]

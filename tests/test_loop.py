@@ -20,6 +20,7 @@ from method_cases import (
     name_of,
     quadratic_problem,
     tensor,
+    tensor_gaps,
     tensor_problem,
     unit_starts,
 )
@@ -27,6 +28,7 @@ from restpoint.array import to_host
 from restpoint.errors import EvaluationError, NotCertifiedError
 from restpoint.run import door as door_module
 from restpoint.run import loop as loop_module
+from restpoint.run.ledger import Rows
 
 SHAPES = ((3,), (4,), (2,))
 ALL_METHODS = METHODS + FULL_STEPS
@@ -114,6 +116,15 @@ def test_a_certified_start_does_not_move_while_others_go_on():
     assert result.iterations[0] > 20
     assert all(np.array_equal(point[1], solved) for point in points)
     assert np.array_equal(result.x[1], solved)
+
+
+def test_gathering_keeps_everything_that_is_known_of_the_survivors():
+    rows = Rows.opened(np.arange(1.0, 6.0), np.arange(5))
+    for k, name in enumerate(Rows.__dataclass_fields__):
+        setattr(rows, name, np.arange(5) + 10 * k)
+    taken = rows.take(np.array([4, 1]))
+    for k, name in enumerate(Rows.__dataclass_fields__):
+        assert np.array_equal(getattr(taken, name), [4 + 10 * k, 1 + 10 * k])
 
 
 @pytest.mark.parametrize("measure", ["max", "sum"])
@@ -280,6 +291,31 @@ def test_value_rules_stall_and_never_certify(rule):
     assert set(result.status) == {rp.Status.STALLED}
     assert np.all(result.gap > 1e-13)
     assert "drop the value rule" in str(result)
+
+
+def test_a_relative_change_is_one_in_units_of_the_value():
+    """Phi has the size 100, its changes are a hundredth of that, relatively."""
+    shifted = rp.smooth.Function(
+        lambda x: 100.0 + 0.5 * float(x @ np.diag([1.0, 0.05, 0.01]) @ x),
+        lambda x: np.diag([1.0, 0.05, 0.01]) @ x,
+        shapes=3,
+        constant=1.0,
+    )
+    problem = rp.Problem(shifted, rp.Block(rp.sets.L2Ball(3.0)))
+    runs = {
+        rule: rp.solve(
+            problem, x0=np.array([2.0, 2.0, 0.0]), eps=1e-13, stop=rp.Stop(**{rule: 1e-4})
+        )
+        for rule in ("value_change", "relative_value_change")
+    }
+    assert all(run.status is rp.Status.STALLED for run in runs.values())
+    changes = np.abs(np.diff(runs["value_change"].trace.value))
+    expected = {
+        "value_change": int(np.argmax(changes <= 1e-4)) + 1,
+        "relative_value_change": int(np.argmax(changes <= 1e-2)) + 1,
+    }
+    assert {rule: int(run.iterations) for rule, run in runs.items()} == expected
+    assert expected["relative_value_change"] < expected["value_change"]
 
 
 def test_the_target_value_ends_a_start_by_itself():
@@ -630,6 +666,47 @@ def test_a_relative_eps_gives_data_in_other_units_the_same_answer(which, scale):
     for x, y in zip(plain.xs, scaled.xs, strict=True):
         assert np.array_equal(x == 0, y == 0)
         assert np.allclose(x, y, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-250, 1e-200, 1e-160, 1e-150, 1e200, 1e250])
+def test_data_whose_squares_leave_the_numbers_are_named_and_never_falsely_certified(scale):
+    A = tensor(4, 3, 5, seed=3)
+    problem = tensor_problem(scale * A, scale * 0.4)
+    result = rp.solve(problem, starts=3, eps=rp.Relative(1e-8), stop=rp.Stop(max_iterations=60))
+    assert "f and the penalties by one number" in str(result)
+    assert result.bound.withdrawn is None  # nothing that was declared is to blame
+    for k in np.flatnonzero(result.certified):
+        gaps = tensor_gaps(A, tuple(x[k] for x in result.xs), 0.4)
+        assert max(gaps) <= max(1e-8 * 10, result.eps[k] / scale)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+def test_data_of_a_size_that_can_be_computed_with_are_not_complained_about(scale):
+    problem = tensor_problem(scale * tensor(4, 3, 5, seed=3), scale * 0.4)
+    result = rp.solve(problem, starts=3, eps=rp.Relative(1e-8))
+    assert result.certified.all()
+    assert result.message == ""
+
+
+@pytest.mark.parametrize("which", ["the value", "the gap"])
+def test_a_relative_eps_is_of_the_larger_of_value_and_gap(which):
+    """Each of the two is the larger one somewhere."""
+    shift = 100.0 if which == "the value" else 0.0
+    f = rp.smooth.Function(
+        lambda x: float(0.5 * x @ Q @ x + B @ x) + shift,
+        lambda x: Q @ x + B,
+        shapes=3,
+        constant=5.0,
+    )
+    x = np.array([0.1, -0.2, 0.3])
+    problem = rp.Problem(f, rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.1)))
+    value, gap = abs(float(problem.value(x))), ball_gap(Q @ x + B, x, 0.1)
+    assert (value > 2 * gap) if which == "the value" else (gap > 2 * value)
+    result = rp.solve(problem, x0=x, eps=rp.Relative(1e-3))
+    assert result.eps == pytest.approx(1e-3 * max(value, gap), rel=1e-12)
+    assert rp.explain(problem, x0=x, eps=rp.Relative(1e-3)).eps == pytest.approx(
+        result.eps, rel=1e-9
+    )
 
 
 def test_a_start_without_any_scale_is_certified_under_a_relative_eps():

@@ -36,6 +36,9 @@ def algorithm(
     | 5 | conditional gradient | "jacobi", or "mbi" by the largest gap | exact |
     | 6 | proximal gradient | "jacobi", or "mbi" by the largest decrease | exact |
 
+    The paper states 1 to 4 for one block. On a problem of several, these points of the grid move all blocks from one
+    gradient, each with its own step, which makes 1 and 2 the same as 5 and 6 with "jacobi".
+
     ``constant`` and ``p`` are those of Assumption 1.1; None takes the constant that f declares, for its own p.
 
     >>> algorithm(5, 20.0)

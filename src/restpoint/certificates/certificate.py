@@ -20,6 +20,7 @@ from restpoint.array import (
     gamma,
     inner,
     namespace,
+    real_number,
     to_host,
 )
 from restpoint.errors import DataError, described
@@ -82,7 +83,10 @@ class Certificate:
         if measure not in ("max", "sum"):
             raise DataError(f'measure must be "max" or "sum", got {measure!r}')
         gap = self.max if measure == "max" else self.sum
-        return np.asarray((gap <= eps) & (self.relative_violation <= feasibility))
+        small = gap <= _threshold("eps", eps)
+        return np.asarray(
+            small & (self.relative_violation <= _threshold("feasibility", feasibility))
+        )
 
     def reshape(self, batch_shape: tuple[int, ...]) -> Certificate:
         """The same certificate with its batch axes spread over ``batch_shape``."""
@@ -178,6 +182,13 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
         feasibility_checked=all(s.declares_violation for s in problem.sets),
     )
     return certificate.reshape(batch)
+
+
+def _threshold(name: str, value: Any) -> float | np.ndarray:
+    """A number, or one for each start."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        return value
+    return real_number(name, value, "a number, or an array of one per start", finite=False)
 
 
 def unproved(problem: Problem, xs: Blocks) -> Certificate:

@@ -24,7 +24,7 @@ from restpoint.run.observers import Observer, Trace, View, wants_to_end
 from restpoint.run.promise import Promise
 from restpoint.run.proofs import Proofs
 from restpoint.run.status import Status
-from restpoint.run.stop import Relative, Stop, usable
+from restpoint.run.stop import Relative, Stop, trouble_of_scale, usable
 from restpoint.run.store import Store
 
 # Survivors are gathered at multiples of this many iterations, when at most half of the rows still run, and whenever
@@ -51,7 +51,6 @@ class Loop:
         self.problem, self.stated = entrance.problem, entrance.stated
         self.iteration, self.total = 0, Work()
         self.error: Exception | None = None
-        self.message = ""
         self.batched = entrance.problem.batch_shape != ()
         self._poisoned = False  # whether some row holds NaN
         count = len(entrance.starts)
@@ -72,6 +71,7 @@ class Loop:
             else np.full(count, eps, dtype=np.float64)
         )
         self.eps = usable(self.eps)
+        self.message = trouble_of_scale(self.eps, value, gap)
         self.bound = guarantee(
             entrance.problem, method, entrance.xs, eps=self.eps, value=value, measure=stop.measure
         )
@@ -116,10 +116,14 @@ class Loop:
     def _note(self, error: Exception | None) -> None:
         """Remember the first exception: the others follow from it."""
         if error is not None and self.error is None:
-            self.error, self.message = error, f"{type(error).__name__}: {error}"
+            self.error = error
+            self._say(f"{type(error).__name__}: {error}")
+
+    def _say(self, words: str) -> None:
+        self.message = f"{self.message}; {words}" if self.message else words
 
     def interrupt(self, message: str) -> None:
-        self.message = message
+        self._say(message)
         self._finish(self.rows.active, Status.INTERRUPTED)
 
     def close(self) -> None:

@@ -12,6 +12,8 @@ from restpoint.errors import DataError
 
 # The eps of a start without a scale: above what underflows in a certificate of the zero function.
 SMALLEST = 1e-280
+# Below, the gap that certificates allow for the underflow of squares is no longer small beside eps.
+UNDERFLOWING = 2.0**-500
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,21 @@ class Relative:
 def usable(eps: np.ndarray) -> np.ndarray:
     """A start whose Phi is NaN has no relative eps; it ends as NON_FINITE, and others keep their bounds."""
     return np.where(np.isfinite(eps), eps, SMALLEST)
+
+
+def trouble_of_scale(eps: np.ndarray, value: np.ndarray, gap: np.ndarray) -> str:
+    """What to do about data so small or large that the squares in a norm underflow or overflow; "" if they are not."""
+    if np.any(np.isinf(value) | np.isinf(gap)):
+        return (
+            "Phi or its gap overflows at a starting point; if it is the data that are so large, "
+            "divide f and the penalties by one number"
+        )
+    if np.any((eps < UNDERFLOWING) & ((value != 0) | (gap > 0))):
+        return (
+            f"eps is {np.min(eps):.1e} at some start, where squares underflow and nothing can be told apart; "
+            "multiply f and the penalties by one number"
+        )
+    return ""
 
 
 Measure = Literal["max", "sum"]

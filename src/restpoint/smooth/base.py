@@ -88,6 +88,8 @@ class Smooth(ABC):
 
     The data of f never carries the batch. Subclasses give ``value`` and ``value_and_gradient``; the rest has
     defaults that are correct, if not fast. A subclass that keeps arrays lists their attributes in ``_data``.
+
+    Data are not copied, because they may fill the memory: do not change them while a problem uses them.
     """
 
     shapes: tuple[tuple[int, ...], ...]
