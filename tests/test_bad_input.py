@@ -381,11 +381,12 @@ def test_other_declarations_of_an_oracle():
     "wrong", [lambda p: None, lambda p: "x", lambda p: np.nan, lambda p: -1.0, lambda p: p / 0]
 )
 def test_a_function_for_the_diameter_is_checked_when_it_is_called(wrong):
-    problem = rp.Problem(rp.smooth.Quadratic(np.eye(2)), cube(diameter=wrong))
     with pytest.raises(EvaluationError, match="your function diameter"):
-        rp.solve(problem)
+        rp.Problem(rp.smooth.Quadratic(np.eye(2)), cube(diameter=wrong))
+    only_2 = cube(diameter=lambda p: 3.0 if p == 2.0 else wrong(p))
+    problem = rp.Problem(rp.smooth.PowerSum(1.5, shape=2), only_2)
     with pytest.raises(EvaluationError, match="your function diameter"):
-        rp.certify(problem, np.zeros(2))
+        rp.solve(problem, rp.ConditionalGradient(), x0=np.array([0.5, -0.3]))
 
 
 @pytest.mark.parametrize(

@@ -225,10 +225,9 @@ class TestUserErrors:
         assert np.all(np.isnan(point))
 
 
-@pytest.mark.parametrize("unknown", [np.inf, np.nan])
-def test_a_diameter_that_is_not_finite_for_this_p_leaves_the_bound_without_a_count(unknown):
+def test_a_diameter_that_is_not_finite_for_this_p_leaves_the_bound_without_a_count():
     block = rp.Block.from_oracle(
-        lambda g: -np.sign(g), diameter=lambda p: 2.0 * 2**0.5 if p == 2.0 else unknown
+        lambda g: -np.sign(g), diameter=lambda p: 2.0 * 2**0.5 if p == 2.0 else np.inf
     )
     problem = rp.Problem(rp.smooth.PowerSum(1.5, shape=2), block)
     result = rp.solve(problem, rp.ConditionalGradient(), x0=np.array([0.5, -0.3]), eps=1e-2)

@@ -49,10 +49,10 @@ class UserFunction:
         return np.asarray(to_host(drawn), dtype=np.float64)
 
     def number(self, option: float) -> float:
-        """A finite number >= 0 that depends on a number alone."""
+        """A number >= 0 that depends on a number alone; infinite where no finite one is known."""
         answer = self._answer(option)
         try:
-            return nonnegative("the answer", answer)
+            return nonnegative("the answer", answer, finite=False)
         except DataError as error:
             raise EvaluationError(
                 f"your function {self.name} has no answer for {option}: {error}"
@@ -120,10 +120,10 @@ class UserFunction:
         return xp.broadcast_to(xp.astype(answer, like.dtype, copy=False), batch)
 
 
-def nonnegative(name: str, value: Any) -> float:
-    """A finite number >= 0, as diameters are."""
+def nonnegative(name: str, value: Any, *, finite: bool = True) -> float:
+    """A number >= 0, as diameters are."""
     expected = "a finite number >= 0 or a function of p"
-    number = real_number(name, value, expected)
+    number = real_number(name, value, expected, finite=finite)
     if number < 0.0:
         raise DataError(f"{name} must be {expected}, got {number}")
     return number
