@@ -147,6 +147,7 @@ def test_the_error_of_an_uncertified_run_is_ours():
     result = rp.solve(quadratic_problem(), eps=1e-12, stop=rp.Stop(max_iterations=0))
     with pytest.raises(RestpointError, match="max_iterations"):
         result.raise_for_status()
+    assert rp.RestpointError is RestpointError
 
 
 def test_sampled_runs_print_and_tabulate_without_a_value_of_phi():
