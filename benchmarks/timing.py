@@ -30,11 +30,23 @@ def interleaved(
     return {n: {"median": statistics.median(t), "best": min(t)} for n, t in times.items()}
 
 
-def missed(figures: dict[str, float], floors: dict[str, float]) -> int:
-    """Say which figures are above what was promised: the exit status of a benchmark, 0 if none is."""
-    over = {name: most for name, most in floors.items() if not figures[name] <= most}
-    for name, most in over.items():
-        print(f"MISSED: {name}: {figures[name]:.4g}, promised at most {most:g}", file=sys.stderr)
+def judged(found: dict[str, float], floors: dict[str, tuple[str, float]]) -> dict[str, Any]:
+    """Every floor with what was found and whether that is enough; NaN never is."""
+    verdicts = {}
+    for name, (relation, asked) in floors.items():
+        figure = found[name]
+        met = figure >= asked if relation == ">=" else figure <= asked
+        verdicts[name] = {"found": figure, "asked": f"{relation} {asked:g}", "met": bool(met)}
+    return verdicts
+
+
+def missed(verdicts: dict[str, Any]) -> int:
+    """Say which floors are missed: the exit status of a benchmark, 0 if none is."""
+    over = {name: verdict for name, verdict in verdicts.items() if not verdict["met"]}
+    for name, verdict in over.items():
+        print(
+            f"MISSED: {name}: {verdict['found']:.4g}, promised {verdict['asked']}", file=sys.stderr
+        )
     return bool(over)
 
 
