@@ -205,7 +205,7 @@ def test_an_infeasible_point_is_called_that_whatever_its_gap():
 def test_a_violation_that_is_nan_is_called_that():
     text = str(lying(violation=lambda x: 0.0 if np.all(np.abs(x) <= 1.0) else np.nan))
     assert "<= eps" in text
-    assert "violation  nan, nan of the set's radius: not feasible" in text
+    assert "violation  not known (nan)" in text
     assert "next       the violation is NaN: mend the violation" in text
     assert "loosen eps" not in text
 

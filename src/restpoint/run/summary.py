@@ -89,6 +89,8 @@ def _violation(best: Result) -> str:
     said = f"{float(certificate.violation):.1e}"
     if certificate.relative_violation <= best.feasibility:
         return said
+    if np.isnan(certificate.relative_violation):
+        return "not known (nan)"
     return (
         f"{said}, {float(certificate.relative_violation):.1e} of the set's radius: not feasible, "
         f"which means at most {best.feasibility:.0e}"
