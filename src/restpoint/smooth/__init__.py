@@ -5,6 +5,7 @@ from restpoint.smooth.factored_tensor import FactoredTensor, rank_one
 from restpoint.smooth.function import Function
 from restpoint.smooth.least_squares import LeastSquares
 from restpoint.smooth.logistic import Logistic
+from restpoint.smooth.moment_tensor import MomentTensor
 from restpoint.smooth.multilinear import Multilinear
 from restpoint.smooth.power_sum import PowerSum
 from restpoint.smooth.quadratic import Quadratic
@@ -18,6 +19,7 @@ __all__ = [
     "Function",
     "LeastSquares",
     "Logistic",
+    "MomentTensor",
     "Multilinear",
     "PowerSum",
     "Quadratic",
