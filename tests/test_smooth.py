@@ -310,8 +310,8 @@ def test_every_public_function_is_tested():
         if isinstance(kind, type) and issubclass(kind, Smooth) and kind is not Smooth
     }
     tested = {type(case.smooth()) for case in CASES.values()}
-    # Sparse tensors are NumPy's alone: tests/test_kernels_sparse.py holds them to the same laws.
-    assert public == tested | {functions.SparseTensor}
+    # Held to the same laws in tests/test_kernels_sparse.py (NumPy's alone) and tests/test_kernels_moments.py.
+    assert public == tested | {functions.SparseTensor, functions.MomentTensor}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterator
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -94,11 +95,11 @@ class Moments(Kernel):
         partials = namespace(partials).reshape(partials, (*batch, len(firsts), -1))
         return tuple(partials[..., u, :] for u in places)
 
-    def keep(self, xs: Vectors) -> Kept:
+    def keep(self, xs: Vectors, carried: Any = None) -> Kept:
         """The c_m, while they are not much larger than X itself; else nothing."""
         numbers = self.samples * self.order * math.prod(xs[0].shape[:-1])
         fit = numbers <= max(self.samples * self.features, NUMBERS_KEPT)
-        return _KeptCoefficients(self, xs) if fit else Kept(self, xs)
+        return _KeptCoefficients(self, xs, carried) if fit else Kept(self, xs)
 
     def into_features(self, x: Array) -> Array:
         """W x per start, starts on one axis."""
@@ -234,12 +235,20 @@ class _KeptCoefficients(Kept):
 
     kernel: Moments
 
-    def __init__(self, kernel: Moments, xs: Vectors) -> None:
+    def __init__(self, kernel: Moments, xs: Vectors, carried: Any = None) -> None:
         super().__init__(kernel, xs)
-        self._ys: list[Array] = [None] * len(xs)
-        self._c: list[Array] = [None] * len(xs)
-        self._covered: list[Array] = [None] * len(xs)
+        nothing = ((None,) * len(xs),) * 3
+        self._ys, self._c, self._covered = (list(part) for part in carried or nothing)
         self._partials: dict[int, Array] = {}
+
+    @property
+    def carried(self) -> Any:
+        """With one axis of starts, as in a run; an entry that was not needed is None."""
+        one_axis = self.xs[0].ndim == 2
+        return (tuple(self._ys), tuple(self._c), tuple(self._covered)) if one_axis else None
+
+    def all_partials(self) -> Vectors:
+        return tuple(self.partial(i) for i in range(len(self.xs)))
 
     def partial(self, i: int) -> Array:
         first = next(m for m, x in enumerate(self.xs) if x is self.xs[i])
@@ -248,6 +257,8 @@ class _KeptCoefficients(Kept):
         return self._partials[first]
 
     def update(self, i: int, x: Array) -> None:
+        if x is self.xs[i]:
+            return
         super().update(i, x)
         self._ys[i] = self._c[i] = self._covered[i] = None
         self._partials = {}
@@ -261,6 +272,7 @@ class _KeptCoefficients(Kept):
             if m != i or not alone:
                 self._renew(m)
         rows = [self._c[m] for m in firsts]
+        self.spent += 0.5 / len(self.xs)  # one of 2 d products with X
         sums = kernel.weighted(products(rows, counts, but=places[i]))
         if kernel.pairs:
             sums = sums - kernel.pairings(tuple(self._ys), tuple(self._covered), i)
@@ -276,6 +288,7 @@ class _KeptCoefficients(Kept):
                 for kept in (self._ys, self._c, self._covered):
                     kept[m] = kept[other]
                 return
+        self.spent += 0.5 / len(self.xs)
         self._ys[m] = self.kernel.into_features(self.xs[m])
         self._c[m] = self.kernel.coefficients(self._ys[m])
         if self.kernel.pairs:
