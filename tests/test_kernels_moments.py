@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import restpoint as rp
-from restpoint.array import convert, to_host
+from restpoint.array import convert, gamma, to_host
 from restpoint.errors import CapabilityError, DataError, ShapeError
 from restpoint.kernels import Reference, _moment_reads, moments, use_threads
 
@@ -214,6 +214,39 @@ def test_rounding_bounds_are_sound_in_fifty_digits(kind, spread, road):
                     assert np.all(wrong <= coarse)
                 assert np.all(np.abs([float(v) for v in wanted]) <= moduli[i] * (1 + 1e-9))
                 assert np.max(entries[i]) <= 1e-9 * np.max(moduli[i])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whitening_loses_the_condition_of_the_data_but_once(seed, road):
+    """Through the covariance of the features, pairings lost its square: up to 800 times what is allowed here."""
+    rng = np.random.default_rng(seed)
+    U, _, V = np.linalg.svd(rng.standard_gamma(0.7, (24, 5)) - 0.7, full_matrices=False)
+    X = (U * np.geomspace(1, 1e-4, 5)) @ V + 2.0
+    f = made("fourth cumulant, whitened", X)
+    xs = points(f)
+    bound = 8 * np.finfo(np.float64).eps * np.linalg.cond(X - f.mean)
+    with mpmath.workdps(50):
+        exact, tied = ([g.astype(float) for g in exact_partials(f, x)] for x in (xs, xs[:1] * 4))
+    equal(f.kernel.all_partials(xs), exact, bound)
+    equal([f.kernel.partial(xs, i) for i in range(4)], exact, bound)
+    equal([-g for g in f.batch_gradient(xs, np.arange(24))], exact, bound)
+    equal(f.kernel.all_partials(xs[:1] * 4), tied, bound)
+
+
+@pytest.mark.parametrize("kind", ["fourth cumulant", "fourth cumulant, three components"])
+def test_the_covariance_errs_as_is_proved(kind):
+    for seed in range(3):
+        scales = 10.0 ** np.random.default_rng(seed).integers(-3, 4, 4)
+        f = made(kind, samples(12, 4, seed) * scales)
+        W = np.eye(4) if f.whitening is None else f.whitening
+        with mpmath.workdps(50):
+            D = np.vectorize(mpmath.mpf, otypes=[object])(f.kernel.X) - f.mean
+            A, moduli = D @ W, np.abs(D) @ np.abs(W)
+            wrong = np.abs(A.T @ A / 12 - f.kernel.covariance()).astype(float)
+            s = np.sqrt(np.sum(moduli**2, axis=0).astype(float) / 12)
+        depth = 12 + 6 + (0 if f.whitening is None else 2 * 4)
+        assert np.all(wrong <= gamma(depth) * np.outer(s, s))
+        assert np.all(f.kernel.deviations() >= s * (1 - 1e-15))
 
 
 def test_tied_gradients_agree_with_finite_differences():

@@ -43,11 +43,12 @@ def errors(kernel: Moments, xs: Vectors) -> tuple[Vectors, Vectors]:
         c = a'y      |c^ - c| <= e_c = A (e_y + gamma_{n+2} (|y^| + e_y)), and |c| <= |c^| + e_c
         p = c c c    the product rule, one factor after the other
         g = A'p / N  |g^ - g| <= A'(e_p + gamma_{N+3} (|p| + e_p)) / N
-        v = C y      |v^ - v| <= s s'(e_y + gamma_{N+n+8} (|y^| + e_y))     (s_i^2 = C_ii; see ``covariance``)
-        W'g          |W|'(e_g + gamma_n (|g| + e_g))
+        W'g          |W|'(e_g + gamma_n (|g| + e_g))                        (g itself without W)
+        v = C x      |v^ - v| <= gamma_k s s'|x|, k = ``depth_of_covered``
 
-    and products of v with the numbers c_kl = y_k'v_l by the same rules. Roundings of C's entries are bounded through
-    Cauchy-Schwarz, |C_ij| <= s_i s_j. Underflow adds ``tiny`` at every step.
+    and products of v with the numbers c_kl = x_k'v_l by the same rules, subtracted after W'. s_i, the root mean square
+    of A_i or of (|W|'A)_i (``deviations``), bounds C's entries and their roundings through Cauchy-Schwarz, |C_ij| <=
+    s_i s_j; see ``covariance``. Underflow adds ``tiny`` at every step.
     """
     chain = _Chain(kernel, xs)
     batch, places = xs[0].shape[:-1], chain.places
@@ -72,39 +73,39 @@ class _Chain:
         n, N, k = kernel.features, kernel.samples, kernel.sizes[0]
         self.tiny = 8 * (n + N + k) * float(xp.finfo(x.dtype).smallest_normal)
         self.W = None if kernel._whitening is None else xp.abs(kernel._whitening)
-        self.points = [self._point(xs[m]) for m in firsts]
-        self.ys = [self._features(y, xs[m]) for y, m in zip(self.points, firsts, strict=True)]
-        self.deviations = convert(deviations(kernel), kernel.X)
+        self.xs = [xp.reshape(xs[m], (-1, k)) for m in firsts]
+        self.points = [self._point(x) for x in self.xs]
+        self.ys = [self._features(y, x) for y, x in zip(self.points, self.xs, strict=True)]
         self.sums = self._sums()
-        self.covered = [self._covered(u) for u in range(len(firsts))] if kernel.pairs else []
+        if kernel.pairs:
+            self.deviations = convert(kernel.deviations(), kernel.X)
+            self.covered = [self._covered(x) for x in self.xs]
 
     def partial(self, i: int) -> _Rounded:
         """The partial of mode i."""
         kernel, g = self.kernel, self.sums[self.places[i]]
-        if kernel.pairs:
-            j, k, m = (self.places[mode] for mode in range(4) if mode != i)
-            for one, two, three in ((j, k, m), (k, j, m), (m, j, k)):
-                pair = self.covered[one].times(self._number(two, three), self.tiny)
-                g = _Rounded(g.size + pair.size, g.error + pair.error)
-            # Three terms and a difference, in whichever order, terms of tied modes together.
-            g = _Rounded(g.size, g.error + gamma(8) * (g.size + g.error))
-        if self.W is None:
+        if self.W is not None:
+            error = g.error + gamma(kernel.features) * (g.size + g.error)
+            g = _Rounded(g.size @ self.W, SLACK * (error @ self.W) + self.tiny)
+        if not kernel.pairs:
             return g
-        rounding = gamma(kernel.features) * (g.size + g.error)
-        return _Rounded(g.size @ self.W, SLACK * ((g.error + rounding) @ self.W) + self.tiny)
+        j, k, m = (self.places[mode] for mode in range(4) if mode != i)
+        for one, two, three in ((j, k, m), (k, j, m), (m, j, k)):
+            pair = self.covered[one].times(self._number(two, three), self.tiny)
+            g = _Rounded(g.size + pair.size, g.error + pair.error)
+        # Three terms and a difference, in whichever order, terms of tied modes together.
+        return _Rounded(g.size, g.error + gamma(8) * (g.size + g.error))
 
     def _point(self, x: Array) -> Array:
         """y^ = W x, or |W||x|."""
-        if not self.moduli or self.W is None:
-            return self.kernel.into_features(x)
-        return self.xp.reshape(x, (-1, x.shape[-1])) @ self.W.T
+        return x @ self.W.T if self.moduli and self.W is not None else self.kernel.into_features(x)
 
     def _features(self, y: Array, x: Array) -> _Rounded:
         """Size and error of y."""
         y = self.xp.abs(y)
         if self.W is None:
             return _Rounded(y, 0.0 * y)
-        size = self.xp.abs(self.xp.reshape(x, (-1, x.shape[-1]))) @ self.W.T
+        size = self.xp.abs(x) @ self.W.T
         return _Rounded(y, SLACK * gamma(self.kernel.sizes[0]) * size + self.tiny)
 
     def _sums(self) -> list[_Rounded]:
@@ -139,28 +140,25 @@ class _Chain:
         c = self.points[u] @ (A if self.moduli else block).T
         return _Rounded(self.xp.abs(c) + error, error)
 
-    def _covered(self, u: int) -> _Rounded:
-        """v = C y; the entries of C may have lost underflowing products."""
-        s, y = self.deviations, self.ys[u]
-        above, depth = y.size + y.error, self.kernel.samples + self.kernel.features + 8
-        size, weight = (self.xp.vecdot(s, part)[..., None] * s for part in (above, y.error))
-        error = SLACK * (weight + gamma(depth) * size)
-        error = error + self.tiny * (1.0 + self.xp.sum(above, axis=-1))[..., None]
-        v = size if self.moduli else self.xp.abs(self.kernel.covariance_times(self.points[u]))
+    def _covered(self, x: Array) -> _Rounded:
+        """v = C x; the entries of C, or the c where it is not formed, may have lost underflowing products."""
+        s, moduli = self.deviations, self.xp.abs(x)
+        size = self.xp.vecdot(s, moduli)[..., None] * s
+        error = SLACK * gamma(depth_of_covered(self.kernel)) * size
+        error = error + self.tiny * (1.0 + s + self.xp.sum(moduli, axis=-1)[..., None])
+        v = size if self.moduli else self.xp.abs(self.kernel.covariance_times(x))
         return _Rounded(v + error, error)
 
     def _number(self, k: int, m: int) -> _Rounded:
-        """c_km = y_k'v_m per start."""
-        y, v = self.ys[k], self.covered[m]
-        above, most = y.size + y.error, v.size + v.error
-        error = inner(y.error, most) + inner(above, v.error)
-        error = error + gamma(self.kernel.features) * inner(above, most)
-        size = SLACK * inner(above, v.size)
+        """c_km = x_k'v_m per start."""
+        x, v = self.xp.abs(self.xs[k]), self.covered[m]
+        error = inner(x, v.error + gamma(self.kernel.sizes[0]) * (v.size + v.error))
+        size = SLACK * inner(x, v.size)
         return _Rounded(size[..., None], SLACK * error[..., None] + self.tiny)
 
 
 def magnitudes(kernel: Moments, xs: Vectors) -> Vectors:
-    """The chain with |x_r - mean|, |W| and plus signs, at vectors >= 0; C y becomes s s'y."""
+    """The chain with |x_r - mean|, |W| and plus signs, at vectors >= 0; C x becomes s s'x."""
     chain = _Chain(kernel, xs, moduli=True)
     batch, xp = xs[0].shape[:-1], namespace(*xs)
     found = [chain.partial(chain.places.index(u)).size for u in range(max(chain.places) + 1)]
@@ -168,13 +166,25 @@ def magnitudes(kernel: Moments, xs: Vectors) -> Vectors:
 
 
 def deviations(kernel: Moments) -> np.ndarray:
-    """The standard deviations of the features (about 0 where nothing is centred), rounded up."""
-    squares = np.zeros(kernel.features)
+    """s, the root mean squares of |x_r - mean|, or of |W|'|x_r - mean|, entry by entry, rounded up."""
+    squares = np.zeros(kernel.sizes[0])
     for block in covariance.blocks(kernel.X, kernel.mean):
-        squares += np.sum(block**2, axis=0)
+        squares += np.sum(_rows(kernel, block)[1] ** 2, axis=0)
     # What underflows in a square is below the smallest normal number.
     tiny = float(np.finfo(np.float64).smallest_normal)
-    return np.sqrt(squares / kernel.samples + tiny) * (1.0 + gamma(kernel.samples + 8))
+    depth = kernel.samples + 2 * kernel.features + 8
+    return np.sqrt(squares / kernel.samples + tiny) * (1.0 + gamma(depth))
+
+
+def depth_of_covered(kernel: Moments) -> int:
+    """k such that C x errs by at most gamma_k s s'|x|.
+
+    A formed C errs by gamma_{N+6} s_i s_j, with W by gamma_{N+2n+6} (see ``covariance``), and the product sums as many
+    terms as x has entries. Else c has n + 1 roundings, centring among them, and the sum over samples N + 2. Two more
+    cover what underflows in W'(x_r - mean), since s is at least the root of the smallest normal number.
+    """
+    whitened = 0 if kernel.whitening is None else 2 * kernel.features
+    return kernel.samples + whitened + kernel.sizes[0] + 8
 
 
 def spectral_bound(kernel: Moments) -> float:
@@ -220,18 +230,14 @@ def _fourth_moment(kernel: Moments) -> float:
 
 
 def _second_moment(kernel: Moments) -> float:
-    """An upper bound on lambda_max of (1/N) sum_r a_r a_r', from whichever matrix is smaller."""
-    if kernel.features > kernel.samples:
+    """An upper bound on lambda_max of C = (1/N) sum_r a_r a_r', or of the smaller matrix a_r'a_s / N."""
+    if not kernel.forms_covariance:
         gram, lengths = _gram(kernel)
         rounding = gamma(_depth(kernel)) * float(np.sum(lengths**2))
         return SLACK * rounding / kernel.samples + largest_eigenvalue(gram) / kernel.samples
-    C, s, W = kernel.covariance(), deviations(kernel), kernel.whitening
-    if W is not None:
-        C, s = W.T @ C @ W, s @ np.abs(W)
-        C = 0.5 * (C + C.T)
     # Entries err by gamma times s_i s_j: a matrix of norm s's.
-    rounding = gamma(_depth(kernel) + kernel.samples) * float(np.sum(s**2))
-    return largest_eigenvalue(C) + SLACK * rounding
+    rounding = gamma(depth_of_covered(kernel)) * float(np.sum(kernel.deviations() ** 2))
+    return largest_eigenvalue(kernel.covariance()) + SLACK * rounding
 
 
 def _largest_length(kernel: Moments) -> float:
@@ -273,5 +279,5 @@ def _rows(kernel: Moments, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _depth(kernel: Moments) -> int:
-    """Roundings on the way of any term of a_r'a_s or of W'CW, and of the lengths."""
+    """Roundings on the way of any term of a_r'a_s, and of the lengths."""
     return 4 * kernel.features + 2 * kernel.sizes[0] + 16

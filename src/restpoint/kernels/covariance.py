@@ -29,15 +29,23 @@ def mean(X: Array) -> np.ndarray:
     return total / int(X.shape[0])
 
 
-def covariance(X: Array, mean: np.ndarray | None) -> np.ndarray:
-    """(1/N) sum_r (x_r - mean)(x_r - mean)': the entries err by at most gamma_{N+6} s_i s_j, s_i^2 the diagonal.
+def covariance(
+    X: Array, mean: np.ndarray | None, whitening: np.ndarray | None = None
+) -> np.ndarray:
+    """(1/N) sum_r a_r a_r', a_r = x_r - mean or W'(x_r - mean): the entries err by at most gamma_k s_i s_j.
 
-    A sum of N products of differences, each rounded once; sum_r |a_ri||a_rj| <= N s_i s_j (Cauchy-Schwarz).
+    s_i^2 is the mean of the squares of |x_ri - mean_i|, and k = N + 6: N products of differences, each rounded once,
+    are summed; sum_r |a_ri||a_rj| <= N s_i s_j (Cauchy-Schwarz). With W of n rows, s_i^2 is the mean of the squares of
+    (|W|'|x_r - mean|)_i, and k = N + 2n + 6: either factor is a sum of n products.
+
+    W'CW with the covariance C of the features is the same only in exact arithmetic: C has roundings relative to its
+    largest deviations, which W enlarges twice, by the square of the condition of X. Here W enlarges them once.
     """
-    side = int(X.shape[1])
+    side = int(X.shape[1]) if whitening is None else whitening.shape[1]
     total = np.zeros((side, side))
     for block in blocks(X, mean):
-        total += block.T @ block
+        rows = block if whitening is None else block @ whitening
+        total += rows.T @ rows
     return (0.5 / int(X.shape[0])) * (total + total.T)
 
 

@@ -33,8 +33,8 @@ class Moments(Kernel):
     tensor: that they are the true mean and inverse root of the covariance only up to rounding is no error of ours.
 
     All partials cost one read of the samples by compiled loops (NumPy, rows next to each other), else two products
-    with each block of samples; blocks are centred where they lie in cache, so X is never copied. The covariance
-    (n x n, computed once) gives the pairings, or products with the samples where n > N.
+    with each block of samples; blocks are centred where they lie in cache, so X is never copied. C, formed once from
+    the a_r themselves, gives the pairings; without W and with n > N, products with the samples do.
     """
 
     name = "moments"
@@ -47,21 +47,21 @@ class Moments(Kernel):
         cumulant: bool = False,
         mean: np.ndarray | None = None,
         whitening: np.ndarray | None = None,
-        known_covariance: np.ndarray | None = None,
     ) -> None:
         self.X, self.order, self.cumulant = X, order, cumulant
         self.mean, self.whitening = mean, whitening
         self.samples, self.features = (int(size) for size in X.shape)
         side = self.features if whitening is None else whitening.shape[1]
         self.sizes = (side,) * order
-        self._settle(known_covariance)
+        self._settle()
 
-    def _settle(self, known_covariance: np.ndarray | None = None) -> None:
+    def _settle(self) -> None:
         """What depends on library and dtype of X; what is computed from its entries is forgotten."""
         self._mean = None if self.mean is None else convert(self.mean, self.X)
         self._whitening = None if self.whitening is None else convert(self.whitening, self.X)
-        self._covariance = known_covariance
+        self._covariance: np.ndarray | None = None
         self._covariance_like: Array = None
+        self._deviations: np.ndarray | None = None
         self._spectral_bound: float | None = None
 
     @property
@@ -79,19 +79,24 @@ class Moments(Kernel):
         plain = isinstance(self.X, np.ndarray) and self.X.flags.c_contiguous
         return plain and self.samples * self.features >= LEAST_COMPILED
 
+    @property
+    def forms_covariance(self) -> bool:
+        """Whether C is formed: where it is no larger than X, or than W."""
+        return self.whitening is not None or self.features <= self.samples
+
     def partial(self, xs: Vectors, i: int) -> Array:
         return _KeptCoefficients(self, xs).partial(i)
 
     def all_partials(self, xs: Vectors) -> Vectors:
         """Vectors that are one and the same object (tied modes) are multiplied once."""
         places, firsts = distinct(xs)
-        batch = xs[0].shape[:-1]
-        Y = namespace(*xs).stack([self.into_features(xs[m]) for m in firsts], axis=-2)
+        batch, xp = xs[0].shape[:-1], namespace(*xs)
+        points = xp.stack([xp.reshape(xs[m], (-1, self.sizes[m])) for m in firsts], axis=1)
+        Y = xp.reshape(self.into_features(points), (*points.shape[:-1], self.features))
         counts = [places.count(u) for u in range(len(firsts))]
-        sums = self._sums(Y, counts)
+        partials = self.from_features(self._sums(Y, counts))
         if self.pairs:
-            sums = sums - self._pairings(Y, places, firsts)
-        partials = self.from_features(sums)
+            partials = partials - self._pairings(points, places, firsts)
         partials = namespace(partials).reshape(partials, (*batch, len(firsts), -1))
         return tuple(partials[..., u, :] for u in places)
 
@@ -134,34 +139,44 @@ class Moments(Kernel):
         way = "one read by compiled loops" if self.compiled else "matrix products by blocks"
         return f"{order} {tail} of {self.samples} x {self.features} samples, {way}"
 
-    def covariance_times(self, y: Array) -> Array:
-        """(1/N) sum_r (x_r - mean)(x_r - mean)'y."""
-        if self.features > self.samples:
-            return self.weighted(self.coefficients(y))
-        if self.compiled and y.shape[0] <= MOST_VECTORS and self.features >= 4:
-            return _moment_reads.products(self.covariance(), y)
-        if self._covariance_like is None:
-            self._covariance_like = convert(self.covariance(), self.X)
-        return y @ self._covariance_like
+    def covariance_times(self, x: Array) -> Array:
+        """C x."""
+        xp = namespace(x)
+        flat = xp.reshape(x, (-1, x.shape[-1]))
+        if not self.forms_covariance:
+            covered = self.weighted(self.coefficients(flat))
+        elif self.compiled and flat.shape[0] <= MOST_VECTORS and self.sizes[0] >= 4:
+            covered = _moment_reads.products(self.covariance(), flat)
+        else:
+            if self._covariance_like is None:
+                self._covariance_like = convert(self.covariance(), self.X)
+            covered = flat @ self._covariance_like
+        return xp.reshape(covered, x.shape)
 
     def covariance(self) -> np.ndarray:
-        """The covariance of the features (the second moment, where nothing is centred), computed once."""
+        """C = (1/N) sum_r a_r a_r' (about 0, where nothing is centred), computed once."""
         if self._covariance is None:
-            self._covariance = covariance.covariance(self.X, self.mean)
+            self._covariance = covariance.covariance(self.X, self.mean, self.whitening)
         return self._covariance
 
-    def pairings(self, ys: Vectors, covered: Vectors, i: int) -> Array:
-        """C y_j c_kl + C y_k c_jl + C y_l c_jk for the modes other than i; ``covered`` holds the C y."""
+    def deviations(self) -> np.ndarray:
+        """See ``_moment_bounds.deviations``; computed once."""
+        if self._deviations is None:
+            self._deviations = _moment_bounds.deviations(self)
+        return self._deviations
+
+    def pairings(self, xs: Vectors, covered: Vectors, i: int) -> Array:
+        """C x_j c_kl + C x_k c_jl + C x_l c_jk for the modes other than i; ``covered`` holds the C x."""
         return reduce(
             lambda a, b: a + b,
-            (covered[j] * inner(ys[k], covered[m])[..., None] for j, k, m in _others(i)),
+            (covered[j] * inner(xs[k], covered[m])[..., None] for j, k, m in _others(i)),
         )
 
-    def _pairings(self, Y: Array, places: list[int], firsts: list[int]) -> Array:
-        """``pairings`` for every distinct vector: one small matrix of numbers c_kl times all C y."""
-        xp = namespace(Y)
-        covered = xp.reshape(self.covariance_times(xp.reshape(Y, (-1, Y.shape[-1]))), Y.shape)
-        c = Y @ xp.matrix_transpose(covered)
+    def _pairings(self, points: Array, places: list[int], firsts: list[int]) -> Array:
+        """``pairings`` for every distinct vector: one small matrix of numbers c_kl times all C x."""
+        xp = namespace(points)
+        covered = self.covariance_times(points)
+        c = points @ xp.matrix_transpose(covered)
         zero, rows = xp.zeros_like(c[:, 0, 0]), []
         for i in firsts:
             factors = [zero for _ in firsts]
@@ -186,7 +201,7 @@ class Moments(Kernel):
         return xp.reshape(total, (starts, many, n)) / self.samples
 
     def magnitudes(self, xs: Vectors) -> Vectors:
-        """The chain with |x_r - mean|, |W| and |x|; C y becomes s s'|y|, s the standard deviations."""
+        """The chain with |x_r - mean|, |W| and |x|; C x becomes s s'|x|, s the ``deviations``."""
         return _moment_bounds.magnitudes(self, xs)
 
     def errors(self, xs: Vectors) -> tuple[Vectors, Vectors]:
@@ -194,15 +209,15 @@ class Moments(Kernel):
         return _moment_bounds.errors(self, xs)
 
     def depth(self, i: int) -> int:
-        """Three c's (or C y's and c_kl), each W x, centring and a sum over features; the sum over samples; W's.
+        """Three c's, each W x, centring and a sum over features; the sum over samples; W'g. Or a pairing.
 
-        A pairing has the covariance twice: its N products were summed and divided, n of them summed, n again.
+        A pairing has C x twice (see ``_moment_bounds.errors``), and x'C x is a sum once more.
         """
         side, n, N = self.sizes[0], self.features, self.samples
-        through = side if self.whitening is not None else 0
-        by_samples = (self.order - 1) * (through + n + 3) + N + 2
-        by_pairs = 2 * (N + 6 + 2 * n) + 3 * through + 4 if self.pairs else 0
-        return max(by_samples, by_pairs) + through + 4
+        into, back = (0, 0) if self.whitening is None else (side, n)
+        by_samples = (self.order - 1) * (into + n + 3) + N + 2 + back
+        by_pairs = 2 * _moment_bounds.depth_of_covered(self) + side + 4 if self.pairs else 0
+        return max(by_samples, by_pairs) + 4
 
     def largest(self) -> float:
         """t^d, and 4 t^4 for the 4th cumulant, t >= every |entry| of every a_r."""
@@ -237,15 +252,15 @@ class _KeptCoefficients(Kept):
 
     def __init__(self, kernel: Moments, xs: Vectors, carried: Any = None) -> None:
         super().__init__(kernel, xs)
-        nothing = ((None,) * len(xs),) * 3
-        self._ys, self._c, self._covered = (list(part) for part in carried or nothing)
+        nothing = ((None,) * len(xs),) * 2
+        self._c, self._covered = (list(part) for part in carried or nothing)
         self._partials: dict[int, Array] = {}
 
     @property
     def carried(self) -> Any:
         """With one axis of starts, as in a run; an entry that was not needed is None."""
         one_axis = self.xs[0].ndim == 2
-        return (tuple(self._ys), tuple(self._c), tuple(self._covered)) if one_axis else None
+        return (tuple(self._c), tuple(self._covered)) if one_axis else None
 
     def all_partials(self) -> Vectors:
         return tuple(self.partial(i) for i in range(len(self.xs)))
@@ -260,7 +275,7 @@ class _KeptCoefficients(Kept):
         if x is self.xs[i]:
             return
         super().update(i, x)
-        self._ys[i] = self._c[i] = self._covered[i] = None
+        self._c[i] = self._covered[i] = None
         self._partials = {}
 
     def _partial(self, i: int) -> Array:
@@ -273,11 +288,11 @@ class _KeptCoefficients(Kept):
                 self._renew(m)
         rows = [self._c[m] for m in firsts]
         self.spent += 0.5 / len(self.xs)  # one of 2 d products with X
-        sums = kernel.weighted(products(rows, counts, but=places[i]))
+        answer = kernel.from_features(kernel.weighted(products(rows, counts, but=places[i])))
+        answer = namespace(answer).reshape(answer, self.xs[i].shape)
         if kernel.pairs:
-            sums = sums - kernel.pairings(tuple(self._ys), tuple(self._covered), i)
-        answer = kernel.from_features(sums)
-        return namespace(answer).reshape(answer, (*self.xs[i].shape[:-1], -1))
+            answer = answer - kernel.pairings(self.xs, tuple(self._covered), i)
+        return answer
 
     def _renew(self, m: int) -> None:
         """What mode m contributes, taken from a mode with the same vector where there is one."""
@@ -285,14 +300,12 @@ class _KeptCoefficients(Kept):
             return
         for other, x in enumerate(self.xs):
             if x is self.xs[m] and self._c[other] is not None:
-                for kept in (self._ys, self._c, self._covered):
-                    kept[m] = kept[other]
+                self._c[m], self._covered[m] = self._c[other], self._covered[other]
                 return
         self.spent += 0.5 / len(self.xs)
-        self._ys[m] = self.kernel.into_features(self.xs[m])
-        self._c[m] = self.kernel.coefficients(self._ys[m])
+        self._c[m] = self.kernel.coefficients(self.kernel.into_features(self.xs[m]))
         if self.kernel.pairs:
-            self._covered[m] = self.kernel.covariance_times(self._ys[m])
+            self._covered[m] = self.kernel.covariance_times(self.xs[m])
 
 
 def _others(i: int) -> tuple[tuple[int, int, int], ...]:

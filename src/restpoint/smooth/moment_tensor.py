@@ -69,15 +69,8 @@ class MomentTensor(MultilinearForm):
         if whiten is not False and not centered:
             raise DataError("whiten needs centered=True: the covariance is taken about the mean")
         mean = covariance.mean(data) if centered else None
-        C = None if whiten is False else covariance.covariance(data, mean)
-        kernel = Moments(
-            data,
-            int(order),
-            cumulant=cumulant,
-            mean=mean,
-            whitening=None if C is None else _whitening(C, whiten),
-            known_covariance=C,
-        )
+        W = None if whiten is False else _whitening(covariance.covariance(data, mean), whiten)
+        kernel = Moments(data, int(order), cumulant=cumulant, mean=mean, whitening=W)
         if not np.isfinite(kernel.largest()):
             raise DataError(
                 f"X has entries so large that products of {order} overflow; divide X by its largest entry"
@@ -112,17 +105,14 @@ class MomentTensor(MultilinearForm):
         rows = xp.reshape(chosen, (*index.shape, kernel.features))
         c = [(rows @ y[..., None])[..., 0] for y in ys]
         counts = [places.count(u) for u in range(len(firsts))]
-        flat = [xp.reshape(y, (-1, kernel.features)) for y in ys] if kernel.pairs else []
-        covered = [kernel.covariance_times(y) for y in flat]
+        covered = [kernel.covariance_times(vectors[m]) for m in firsts] if kernel.pairs else []
         partials = []
         for u, first in enumerate(firsts):
             weights = products(c, counts, but=u) / index.shape[-1]
-            sums = (weights[..., None, :] @ rows)[..., 0, :]
+            sums = kernel.from_features((weights[..., None, :] @ rows)[..., 0, :])
             if kernel.pairs:
-                whole = [xp.reshape(v, sums.shape) for v in covered]
-                own = tuple(ys[k] for k in places), tuple(whole[k] for k in places)
-                sums = sums - kernel.pairings(*own, first)
-            partials.append(kernel.from_features(sums))
+                sums = sums - kernel.pairings(vectors, tuple(covered[k] for k in places), first)
+            partials.append(sums)
         return self._collected(self._signed(tuple(partials[u] for u in places)))
 
     def rounding(self, xs: Blocks) -> tuple[Array, Blocks] | None:
