@@ -7,7 +7,7 @@ from array_api_compat import array_namespace
 from restpoint.errors import CapabilityError, ShapeError
 from restpoint.oracles import RULES, BoxSeparable, CenteredBallSublinear, find
 from restpoint.penalties import L1, Penalty, Zero
-from restpoint.sets import Box, L2Ball, Set, Simplex
+from restpoint.sets import Box, L2Ball, NonnegativeBall, Set, Simplex
 from restpoint.testing import PENALTIES, SETS, Draw, check_oracle
 
 PAIRS = [(a, b) for a in SETS for b in PENALTIES]
@@ -73,7 +73,10 @@ def test_huge_and_tiny_gradients_in_single_precision(pair, scale):
     check_oracle(oracle, (4,), rng=rng, like=like, scale=scale, exact=True)
 
 
-@pytest.mark.parametrize("case", [L2Ball(2.0, event_ndim=2), Box(-1.0, 1.0, event_ndim=2)])
+@pytest.mark.parametrize(
+    "case",
+    [L2Ball(2.0, event_ndim=2), NonnegativeBall(2.0, event_ndim=2), Box(-1.0, 1.0, event_ndim=2)],
+)
 @pytest.mark.parametrize("penalty", [Zero(2), L1(0.4, event_ndim=2)])
 def test_blocks_with_two_axes(case, penalty):
     check_oracle(find(case, penalty), (3, 2), p=POWERS, exact=True)

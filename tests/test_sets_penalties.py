@@ -6,7 +6,7 @@ import pytest
 from restpoint import penalties, sets
 from restpoint.errors import DataError, ShapeError
 from restpoint.penalties import L1, Penalty, SeparableSublinear
-from restpoint.sets import Box, L2Ball, Set, Simplex
+from restpoint.sets import Box, L2Ball, NonnegativeBall, Set, Simplex
 from restpoint.testing import PENALTIES, SETS, Draw, LawBroken, check_penalty, check_set
 
 BATCHES = [(), (3,)]
@@ -119,3 +119,17 @@ def test_other_parameters_are_checked_at_the_door():
         Box(1.0, 0.0)
     with pytest.raises(ShapeError, match="center"):
         L2Ball(1.0, np.zeros(3)).check_shape((4,))
+
+
+def test_projections_onto_the_nonnegative_ball_compose():
+    """Onto the orthant, then onto the ball: against a fine grid of the quarter disc."""
+    t = np.linspace(0.0, np.pi / 2, 2001)
+    grid = np.concatenate([s * np.stack([np.cos(t), np.sin(t)], axis=-1) for s in (0.0, 0.5, 1.0)])
+    for x in np.random.default_rng(4).standard_normal((50, 2)) * 3.0:
+        near = NonnegativeBall().project(x)
+        assert np.linalg.norm(x - near) <= np.min(np.linalg.norm(x - grid, axis=-1)) + 1e-15
+
+
+def test_a_single_nonnegative_entry_is_an_interval():
+    assert NonnegativeBall(2.0).diameter(2.0, (1,)) == 2.0
+    assert NonnegativeBall(2.0).diameter(2.0, (3,)) == pytest.approx(2.0 * np.sqrt(2.0))

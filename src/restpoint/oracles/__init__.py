@@ -10,6 +10,7 @@ from restpoint.oracles.ball import BallSeparable, CenteredBallSublinear
 from restpoint.oracles.base import Answer, Oracle
 from restpoint.oracles.box import BoxSeparable
 from restpoint.oracles.declared import DeclaredOracle, DeclaredPenalty, DeclaredSet, declared
+from restpoint.oracles.nonnegative_ball import NonnegativeBallSeparable
 from restpoint.oracles.simplex import SimplexSeparable
 from restpoint.penalties import Penalty
 from restpoint.sets import Set
@@ -20,6 +21,7 @@ RULES: tuple[type[Oracle], ...] = (
     BallSeparable,
     BoxSeparable,
     SimplexSeparable,
+    NonnegativeBallSeparable,
 )
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "DeclaredOracle",
     "DeclaredPenalty",
     "DeclaredSet",
+    "NonnegativeBallSeparable",
     "Oracle",
     "SimplexSeparable",
     "declared",

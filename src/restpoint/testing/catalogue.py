@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from restpoint.penalties import L1, Penalty, Zero
-from restpoint.sets import Box, L2Ball, Set, Simplex
+from restpoint.sets import Box, L2Ball, NonnegativeBall, Set, Simplex
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ SETS: tuple[SetCase, ...] = (
     SetCase("ball with centre", L2Ball, lambda draw: L2Ball(draw.positive(), draw.event())),
     SetCase("cube", Box, lambda draw: Box(-1.0 * draw.scale, 2.0 * draw.scale)),
     SetCase("box", Box, _box),
+    SetCase("nonnegative ball", NonnegativeBall, lambda draw: NonnegativeBall(draw.positive())),
     SetCase("simplex", Simplex, lambda draw: Simplex(draw.positive())),
 )
 
