@@ -150,10 +150,8 @@ docs: $(READY) ## run every example in README.md and docs/
 	@$(PY) tools/check_docs.py
 
 .PHONY: reproduce
-reproduce: $(READY) ## the paper's tables and figures
-	@$(PY) -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("restpoint.reproduce") is None)' || { \
-	  echo "restpoint.reproduce is not part of this version: there is nothing to run yet." >&2; exit 2; }
-	@$(PY) -m restpoint.reproduce
+reproduce: $(READY) ## the paper's tables and figures, into reproduced/
+	@$(VENV)/bin/restpoint reproduce table1 --workers $(WORKERS) --out reproduced
 
 # --- housekeeping --------------------------------------------------------------------------------
 
@@ -178,6 +176,6 @@ lock: $(UV) ## resolve requirements/*.txt anew (UPGRADE=--upgrade for newer vers
 
 .PHONY: clean
 clean: ## remove outputs and caches (.venv stays)
-	@rm -rf build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .uv
+	@rm -rf build dist demo reproduced .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .uv
 	@for tree in src tests tools examples benchmarks; do \
 	  [ ! -d $$tree ] || find $$tree -type d -name __pycache__ -prune -exec rm -rf {} +; done

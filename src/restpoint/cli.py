@@ -1,0 +1,117 @@
+"""The command ``restpoint``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from restpoint.errors import DataError, RestpointError
+
+# What the shell calls a process that Ctrl-C ended.
+INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, help="Restpoint at the command line."
+)
+reproduce = typer.Typer(
+    rich_markup_mode=None, help="Run the paper's experiments beside what it prints."
+)
+app.add_typer(reproduce, name="reproduce")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@app.command()
+def info(as_json: AsJson = False) -> None:
+    """Versions, threads, and how tensors are read."""
+    from restpoint.info import info as collected
+
+    found = collected()
+    typer.echo(json.dumps(found, indent=1) if as_json else str(found))
+
+
+@reproduce.command()
+def table1(
+    instances: Annotated[int, typer.Option(help="Instances of each size.")] = 100,
+    sizes: Annotated[str, typer.Option(help="Which n, separated by commas.")] = "8,12,20,30",
+    seed: Annotated[int, typer.Option(help="Names the instances.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, JSON, LaTeX and figure.")] = Path(
+        "reproduced"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Sparse tensor PCA: the paper's Table 1 (section 6.1). Ctrl-C keeps what is done."""
+    from restpoint.reproduce import files
+    from restpoint.reproduce import table1 as experiment
+    from restpoint.reproduce import table1_report as report
+
+    numbers = _sizes(sizes)
+    runs = experiment.run(numbers, instances, seed=seed, workers=workers)
+    files.folder(out)
+    rows: list[experiment.Row] = []
+    done, total, interrupted = 0, len(numbers) * instances, False
+    with _progress("instances", total) as advance:
+        try:
+            for found in runs:
+                rows += found
+                done += 1
+                advance()
+        except KeyboardInterrupt:
+            interrupted = True
+            runs.close()
+    if rows:
+        paths = report.write(out, rows, seed)
+        typer.echo(
+            files.as_json(report.content(rows, seed)) if as_json else report.page(rows) + "\n"
+        )
+        typer.echo("written: " + ", ".join(map(str, paths)), err=True)
+    if interrupted:
+        typer.echo(f"restpoint: interrupted after {done} of {total} instances", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _sizes(words: str) -> list[int]:
+    try:
+        return [int(word) for word in words.split(",")]
+    except ValueError as error:
+        raise DataError(
+            f"sizes must be whole numbers separated by commas such as 8,12, got {words!r}"
+        ) from error
+
+
+@contextmanager
+def _progress(label: str, total: int) -> Iterator[Any]:
+    """A bar on standard error, if that is a terminal; yields the function that moves it on."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda: bar.advance(task)
+
+
+def main() -> None:
+    """Errors of ours, and words that the command does not know, end as one line and status 2."""
+    words = sys.argv[1:] or ["--help"]
+    try:
+        status = app(words, prog_name="restpoint", standalone_mode=False)
+    except (RestpointError, _UsageError) as error:
+        said = error.format_message() if isinstance(error, _UsageError) else str(error)
+        typer.echo("restpoint: " + " ".join(said.split()), err=True)
+        status = 2
+    raise SystemExit(status)
+
+
+# The ancestor of BadParameter is that of every complaint about the command line.
+_UsageError: Any = typer.BadParameter.__base__
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Table 1 as a page of text and as files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from restpoint.info import info
+from restpoint.reproduce import files
+from restpoint.reproduce.table1 import (
+    CAP,
+    CHANGE,
+    LAMBDA,
+    NONZERO,
+    RHO,
+    Row,
+)
+from restpoint.reproduce.table1_figure import figure
+from restpoint.reproduce.table1_remarks import remarks
+from restpoint.reproduce.table1_summary import Compared, Summary, summaries
+from restpoint.reproduce.table1_verdicts import Verdict, verdicts
+
+HEADER = (
+    "n",
+    "method",
+    "A(x)",
+    "sd",
+    "nonzeros",
+    "iterations",
+    "10 %",
+    "90 %",
+    "zero",
+    "negative",
+    "cap",
+)
+OWN_HEADER = ("n", "method", "lambda mean", "largest", "Phi rose", "gap median", "mean Phi")
+VERDICT_HEADER = ("", "n", "figure", "found", "window", "")
+# The windows of the verdicts are for so many instances a size.
+INSTANCES = 100
+# The first columns hold words, the others figures.
+WORDS = 2
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The tables, what does not fit, and the verdicts."""
+    lines = summaries(rows)
+    runs = sorted({line.runs for line in lines})
+    ours = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    judged = verdicts(rows)
+    return "\n".join(
+        [
+            f"Table 1: paper (10 instances) / ours ({ours} instances a size)",
+            "A(x), nonzeros: means over the runs that did not collapse; iterations: their median (BCD: of all runs);",
+            "zero: share that collapsed to zero, or on the spheres (BCD) to cycles with |A(x)| <= 2.",
+            "",
+            *_aligned(HEADER, [cells(line) for line in lines]),
+            "",
+            "Not in the paper: the lambda that the steps of a run needed, the share of runs in which Phi rose, the",
+            "certified gap and Phi at the last iterate.",
+            "",
+            *_aligned(OWN_HEADER, [own_cells(line) for line in lines]),
+            "",
+            *remarks(lines, rows),
+            *(
+                ["", *_aligned(VERDICT_HEADER, [verdict_cells(v) for v in judged])]
+                if judged
+                else []
+            ),
+            *_few(runs[0], judged),
+        ]
+    )
+
+
+def _few(runs: int, judged: Sequence[Verdict]) -> list[str]:
+    return (
+        [f"The windows are for {INSTANCES} instances a size."]
+        if judged and runs < INSTANCES
+        else []
+    )
+
+
+def cells(line: Summary) -> tuple[str, ...]:
+    """One line of the table: the paper's figure before ours."""
+    return (
+        str(line.n),
+        line.method,
+        _pair(line.value, ".2f"),
+        _number(line.value.spread, ".2f"),
+        _pair(line.nonzeros, ".1f"),
+        _pair(line.iterations, ".0f"),
+        _number(line.iterations_10, ".0f"),
+        _number(line.iterations_90, ".0f"),
+        _pair(line.collapsed, ".2f"),
+        _pair(line.negative, ".2f"),
+        _pair(line.capped, ".2f"),
+    )
+
+
+def own_cells(line: Summary) -> tuple[str, ...]:
+    """What the paper does not print."""
+    return (
+        str(line.n),
+        line.method,
+        _number(line.lambda_mean, ".1f"),
+        _number(line.lambda_largest, ".1f"),
+        _number(line.rising, ".2f"),
+        _number(line.gap, ".1e"),
+        _number(line.phi, ".2f"),
+    )
+
+
+def verdict_cells(verdict: Verdict) -> tuple[str, ...]:
+    """One verdict in words."""
+    window = f"[{verdict.low:.4g}, {verdict.high:.4g}]"
+    said = "met" if verdict.met else "NOT MET"
+    return (
+        verdict.name,
+        str(verdict.n),
+        verdict.what,
+        _number(verdict.figure, ".4g"),
+        window,
+        said,
+    )
+
+
+def content(rows: Sequence[Row], seed: int) -> dict[str, Any]:
+    """Everything but the single runs, as plain data."""
+    lines = summaries(rows)
+    return {
+        "recipe": {
+            "rho": RHO,
+            "lambda": LAMBDA,
+            "value_change": CHANGE,
+            "max_iterations": CAP,
+            "nonzero_above": NONZERO,
+            "seed": seed,
+        },
+        "instances": {str(n): len({r.instance for r in rows if r.n == n}) for n in _sizes(rows)},
+        "summaries": [asdict(line) for line in lines],
+        "remarks": remarks(lines, rows),
+        "verdicts": [asdict(verdict) | {"met": verdict.met} for verdict in verdicts(rows)],
+        "info": info(),
+    }
+
+
+def write(out: Path, rows: Sequence[Row], seed: int) -> list[Path]:
+    """table1.csv (every run), .json (all else), .tex, and the figure as .png and .pdf."""
+    paths = [out / f"table1.{kind}" for kind in ("csv", "json", "tex", "png", "pdf")]
+    files.write_csv(paths[0], [asdict(row) for row in rows])
+    paths[1].write_text(files.as_json(content(rows, seed)), encoding="utf-8")
+    files.write_tex(paths[2], HEADER, [cells(line) for line in summaries(rows)], WORDS)
+    figure(paths[3:], rows)
+    return paths
+
+
+def _sizes(rows: Sequence[Row]) -> list[int]:
+    return list(dict.fromkeys(row.n for row in rows))
+
+
+def _aligned(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    every = [header, *lines]
+    widths = [max(len(line[k]) for line in every) for k in range(len(header))]
+    return [
+        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in every
+    ]
+
+
+def _pair(figure: Compared, form: str) -> str:
+    return f"{_number(figure.printed, form)} / {_number(figure.ours, form)}"
+
+
+def _number(value: float, form: str) -> str:
+    return f"{value:{form}}" if math.isfinite(value) else "-"
