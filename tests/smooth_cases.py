@@ -10,8 +10,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from restpoint.array import namespace
 from restpoint.sets import Box, L2Ball, Set, Simplex
 from restpoint.smooth import (
+    CanonicalPolyadic,
     FactoredTensor,
     Function,
     LeastSquares,
@@ -25,6 +27,9 @@ from restpoint.smooth import (
 
 mpmath.mp.dps = 250  # differences of 60 digits, data of 24 decades
 mpf = mpmath.mpf
+
+# What is observed of a tensor with missing entries.
+KNOWN = np.array([[[1, 0], [1, 1]], [[0, 1], [1, 1]], [[1, 1], [0, 0]]], dtype=bool)
 
 Exact = Callable[[list[list[Any]]], Any]
 
@@ -125,8 +130,32 @@ def factored(xs: Any, weights: np.ndarray, *factors: np.ndarray) -> Any:
     )
 
 
+def polyadic(known: np.ndarray | None = None) -> Exact:
+    """Half the squared residuals of a weighted sum of rank-one tensors, where ``known``."""
+
+    def value(xs: Any, A: np.ndarray, weights: np.ndarray) -> Any:
+        R, residuals = len(weights), []
+        for place in itertools.product(*(range(n) for n in A.shape)):
+            if known is not None and not known[place]:
+                continue
+            model = mpmath.fsum(
+                mpf(float(weights[r])) * mpmath.fprod(xs[i * R + r][j] for i, j in enumerate(place))
+                for r in range(R)
+            )
+            residuals.append(mpf(float(A[place])) - model)
+        return mpmath.fsum(e * e for e in residuals) / 2
+
+    return value
+
+
 def summed(xs: Any, Q: np.ndarray, b: np.ndarray, weights: np.ndarray) -> Any:
     return quadratic(xs, Q, b) + power_sum(1.5)(xs, weights)
+
+
+def with_holes(A: Any) -> Any:
+    """NaN where nothing is observed."""
+    xp = namespace(A)
+    return xp.where(xp.asarray(KNOWN), A, xp.asarray(float("nan"), dtype=A.dtype))
 
 
 def user_cosine(size: int) -> Function:
@@ -195,5 +224,17 @@ def cases(spread: float = 0.0) -> dict[str, Case]:
             lambda zero: user_cosine(zero.shape[0]),
             lambda xs, zero: mpmath.fsum(mpmath.cos(entry) for entry in xs[0]),
             (L2Ball(4.0),),
+        ),
+        "polyadic": Case(
+            (data(3, 2, 2), np.abs(data(2))),
+            CanonicalPolyadic,
+            polyadic(),
+            (ball, *two_balls) * 2,
+        ),
+        "polyadic with missing entries": Case(
+            (data(*KNOWN.shape), np.abs(data(2))),
+            lambda A, weights: CanonicalPolyadic(with_holes(A), weights),
+            polyadic(KNOWN),
+            (ball, L2Ball(0.7)) * 3,
         ),
     }

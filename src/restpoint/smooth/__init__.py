@@ -1,6 +1,7 @@
 """Differentiable functions and what is known about them, one per file."""
 
 from restpoint.smooth.base import Curvature, Facts, Smooth, Sweep
+from restpoint.smooth.canonical_polyadic import CanonicalPolyadic
 from restpoint.smooth.factored_tensor import FactoredTensor, rank_one
 from restpoint.smooth.function import Function
 from restpoint.smooth.least_squares import LeastSquares
@@ -13,6 +14,7 @@ from restpoint.smooth.sparse_tensor import SparseTensor
 from restpoint.smooth.sum import Sum
 
 __all__ = [
+    "CanonicalPolyadic",
     "Curvature",
     "FactoredTensor",
     "Facts",
