@@ -56,7 +56,7 @@ class SphereBlockMinimisation(BlockMethod):
                 )
 
     def move(
-        self, block: Block, x: Array, seen: Seen, constant: float, p: float
+        self, block: Block, x: Array, seen: Seen, constant: Array, p: float
     ) -> tuple[Array, Array]:
         g, xp = seen.gradient, namespace(seen.gradient)
         z = block.penalty.prox(-g, 1.0)

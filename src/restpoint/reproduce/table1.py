@@ -8,6 +8,7 @@ rule for all three methods: the iterates of BCD keep flipping signs, so no rule 
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -45,8 +46,8 @@ PRINTED = METHODS[:3]
 # A run whose |A(x)| is at most this much has nothing to say about sizes: Algorithms 5 and 6 ended at zero; on the
 # spheres, where nothing ends at zero, BCD cycles among points of low value.
 ZERO, LOW = 1e-3, 2.0
-# No gap is that small, so it is the rules of the paper that end a run.
-NO_EPS = 1e-300
+# No certificate is that small, rounding included, so it is the rules of the paper that end a run.
+NO_EPS = math.ulp(0.0)
 
 
 @dataclass(frozen=True)

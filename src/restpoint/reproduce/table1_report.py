@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -42,6 +43,7 @@ VERDICT_HEADER = ("", "n", "figure", "found", "window", "")
 INSTANCES = 100
 # The first columns hold words, the others figures.
 WORDS = 2
+WIDTH = 118
 
 
 def page(rows: Sequence[Row]) -> str:
@@ -63,7 +65,7 @@ def page(rows: Sequence[Row]) -> str:
             "",
             *_aligned(OWN_HEADER, [own_cells(line) for line in lines]),
             "",
-            *remarks(lines, rows),
+            *(part for words in remarks(lines, rows) for part in _wrapped(words)),
             *(
                 ["", *_aligned(VERDICT_HEADER, [verdict_cells(v) for v in judged])]
                 if judged
@@ -158,6 +160,10 @@ def write(out: Path, rows: Sequence[Row], seed: int) -> list[Path]:
 
 def _sizes(rows: Sequence[Row]) -> list[int]:
     return list(dict.fromkeys(row.n for row in rows))
+
+
+def _wrapped(words: str) -> list[str]:
+    return textwrap.wrap(words, WIDTH, subsequent_indent="  ")
 
 
 def _aligned(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
