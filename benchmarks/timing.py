@@ -13,16 +13,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+# After a product, threads of a linear algebra library wait in a loop for more work, on cores that the next candidate
+# needs: OpenBLAS for some 20 milliseconds.
+PAUSE = 0.05
+
 
 def interleaved(
     candidates: dict[str, Callable[[], object]], *, rounds: int = 15, repeats: int = 200
 ) -> dict[str, dict[str, float]]:
-    """Seconds of one call: median and best over the rounds; each round averages ``repeats`` calls."""
+    """Seconds of one call: median and best over the rounds; each round averages ``repeats`` calls.
+
+    Before each candidate is a pause, so that none pays for what another has left running.
+    """
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for call in candidates.values():
         call()  # nothing is timed cold
     for _ in range(rounds):
         for name, call in candidates.items():
+            time.sleep(PAUSE)
             began = time.perf_counter()
             for _ in range(repeats):
                 call()

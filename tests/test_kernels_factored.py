@@ -95,8 +95,9 @@ def test_the_rounding_bound_is_sound_in_fifty_digits():
 def test_the_form_solves_as_the_dense_tensor_does():
     weights, factors, dense = made((6, 5, 4), rank=2, seed=3)
     block = rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.1))
+    method = rp.ConditionalGradient(rp.GaussSeidel(), rp.FullStep())
     runs = [
-        rp.solve(rp.Problem(f, [block] * 3), starts=6)
+        rp.solve(rp.Problem(f, [block] * 3), method, starts=6)
         for f in (rp.smooth.FactoredTensor((weights, factors)), rp.smooth.Multilinear(dense))
     ]
     assert runs[0].certified.all()

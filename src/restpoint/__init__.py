@@ -10,7 +10,9 @@ from restpoint.certificates import Certificate, certify
 from restpoint.errors import RestpointError
 from restpoint.info import info
 from restpoint.methods import (
+    Armijo,
     ConditionalGradient,
+    Doubling,
     Exact,
     FullStep,
     GaussSeidel,
@@ -30,6 +32,7 @@ from restpoint.run import (
     Progress,
     Relative,
     Result,
+    Retire,
     Status,
     Stop,
     View,
@@ -42,9 +45,11 @@ if TYPE_CHECKING:
     from restpoint import testing
 
 __all__ = [
+    "Armijo",
     "Block",
     "Certificate",
     "ConditionalGradient",
+    "Doubling",
     "Exact",
     "Explanation",
     "FullStep",
@@ -60,6 +65,7 @@ __all__ = [
     "Relative",
     "RestpointError",
     "Result",
+    "Retire",
     "Smoothed",
     "Status",
     "Stop",

@@ -15,6 +15,7 @@ from restpoint.array import (
     Parametric,
     asarray,
     convert,
+    expand,
     is_array,
     namespace,
     to_host,
@@ -224,6 +225,27 @@ class Problem(Parametric):
         return tuple(
             namespace(x).reshape(s.project(x), (*batch, *shape))
             for s, x, shape in zip(problem.sets, xs, self.shapes, strict=True)
+        )
+
+    def mirrored(self, xs: Array | Blocks) -> Blocks:
+        """``xs`` itself, or its mirror image in one block, per start: whichever has the lower Phi.
+
+        Where f is odd in a block (a multilinear form is), -x_i in place of x_i turns f into -f. Of the two points the
+        better one is taken if its block is in its set; without such a block ``xs`` comes back. Random starts of a
+        sparse tensor problem end at zero mostly where f is positive.
+        """
+        problem, xs, batch = self.aligned(xs)
+        k = problem.facts().odd_block
+        if k is not None:
+            block, x = problem.blocks[k], xs[k]
+            f = problem.smooth.value(xs)
+            lower = block.penalty.value(-x) - f < block.penalty.value(x) + f
+            better = lower & block.set.inside(-x)
+            x = namespace(x).where(expand(better, len(self.shapes[k])), -x, x)
+            xs = (*xs[:k], x, *xs[k + 1 :])
+        return tuple(
+            namespace(x).reshape(x, (*batch, *shape))
+            for x, shape in zip(xs, self.shapes, strict=True)
         )
 
     def relative_violations(

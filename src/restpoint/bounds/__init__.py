@@ -11,6 +11,7 @@ lowers Phi by more than omega_D(eps), and Phi can fall by delta = Phi(x1) - min 
 
 from restpoint.bounds._bound import Bound
 from restpoint.bounds._theorems import (
+    addition_3,
     addition_6,
     addition_13,
     corollary_3_2,
@@ -22,6 +23,7 @@ from restpoint.bounds._theorems import (
 
 __all__ = [
     "Bound",
+    "addition_3",
     "addition_6",
     "addition_13",
     "corollary_3_2",

@@ -85,6 +85,25 @@ class Bound:
             return self
         return dataclasses.replace(self, assumptions=(*self.assumptions, *dict.fromkeys(more)))
 
+    def with_trials(self, statement: str, fewest: Array) -> Bound:
+        """The same in trials, of which some are refused (theory A3): N accepted ones follow at most N + fewest refused.
+
+        A refusal doubles what an acceptance at most halves; ``fewest`` is log2 of what it may grow to, over its start.
+        Looks are one more than trials.
+
+        >>> from restpoint.bounds import corollary_3_2
+        >>> corollary_3_2(eps=0.25, delta=1.0).with_trials("found by trial", 3.0).count
+        12.0
+        """
+        looks = None if self.count is None else 2.0 * self.count + np.ceil(fewest) + 1.0
+        return dataclasses.replace(
+            self,
+            count=float(looks) if looks is not None and np.ndim(looks) == 0 else looks,
+            paper=None,
+            statement=f"{self.statement}, {statement} (theory A3)",
+            counts="trials",
+        )
+
     def reshape(self, batch_shape: tuple[int, ...]) -> Bound:
         """The same bound with its one axis of starts spread over ``batch_shape``."""
         return self._each(lambda array: array.reshape(batch_shape))

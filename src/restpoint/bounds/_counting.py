@@ -147,6 +147,23 @@ class Data:
             quotient = 2.0 * self.delta / self.eps * power
         return np.where(valid, largest._ceiling(quotient, None), np.nan)
 
+    def armijo(self, assumption: str) -> Bound:
+        """The bound of theory A3: 2 delta / (eps s) accepted steps, s the shortest step length but for a factor 2."""
+        bound = self.bound(
+            "Armijo steps",
+            assumption=f"f is differentiable on S, with {assumption}",
+            hidden=("decrease",),
+        )
+        if bound.count is None:
+            return bound.with_trials("one step length found by trial", 0.0)
+        with np.errstate(all="ignore"):
+            shortest = np.minimum(
+                1.0, 0.5 * (self.eps / self.curvature()) ** (1.0 / (self.p - 1.0))
+            )
+            quotient = 2.0 * self.delta / (self.eps * shortest)
+        steps = dataclasses.replace(bound, count=_plain(self._ceiling(quotient, None)))
+        return steps.with_trials("one step length found by trial", _plain(-np.log2(shortest)))
+
     def bound(
         self,
         statement: str,

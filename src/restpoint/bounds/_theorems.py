@@ -172,6 +172,36 @@ def theorem_5_3(
     return _several_blocks("Theorem 5.3", data, order, measure)
 
 
+def addition_3(
+    *,
+    eps: Array,
+    delta: Array | None,
+    constants: Entries | None,
+    diameters: Entries | None,
+    p: float = 2.0,
+    concave: bool = False,
+) -> Bound:
+    r"""Conditional gradient with the step lengths of ``Armijo``, in trials.
+
+    N = max{1, ceil((2 delta / eps) max{1, 2 (D / eps)^(q-1)})} accepted steps bring the sum of the gaps down to eps,
+    D = sum_i lambda_i diam_p(S_i)^p with joint constants that nobody has to know; with every refused trial that is at
+    most 2 N + log2(1 / s_min) trials, s_min = min{1, (eps / D)^(q-1) / 2}. Proof: theory A3.
+
+    >>> addition_3(eps=0.5, delta=1.0, constants=(1.0,), diameters=(1.0,)).count
+    37.0
+    """
+    data = Data.checked(
+        eps,
+        delta,
+        entries("constants", constants),
+        entries("diameters", diameters),
+        p=p,
+        concave=concave,
+        joined=True,
+    )
+    return data.armijo(_MAJORANT)
+
+
 def addition_6(*, eps: Array, delta: Array | None, blocks: int, measure: Measure = "max") -> Bound:
     r"""Full steps on the block of largest gap, for f concave in each block (multilinear f).
 

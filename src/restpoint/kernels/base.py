@@ -30,6 +30,11 @@ class Kept:
         return self.kernel.all_partials(self.xs)
 
     @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The modes, those together whose partials need no new read of A while only vectors of theirs change."""
+        return tuple((i,) for i in range(len(self.xs)))
+
+    @property
     def carried(self) -> Any:
         """What a later ``keep`` at the same vectors can start from: arrays with the batch first; None for nothing."""
         return None

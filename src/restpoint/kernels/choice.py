@@ -1,7 +1,8 @@
 """Which way to read a dense tensor: a pure function of sizes, dtype, starts and the zeros of the vectors.
 
 Costs are in units of one read of the tensor at the speed of memory, as measured by ``benchmarks/bench_dense.py`` on one
-core; ratios matter, not the machine.
+core. Machines differ in how fast they multiply beside how fast they read: on two of them one pass and products were
+equally fast at 16 and at 64 starts. The table changes over between.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ VARIABLE = "RESTPOINT_KERNEL"
 # Tensors up to this many entries lie in cache, and two matrix products beat the start of a compiled loop.
 SMALL = 20_000
 # One pass for B starts: what reading costs, and what arithmetic adds per start.
-PASS, PASS_PER_START = 0.85, 0.35
+PASS, PASS_PER_START = 0.8, 0.29
 # Two matrix products for B starts.
-PRODUCTS, PRODUCTS_PER_START = 7.5, 0.27
+PRODUCTS, PRODUCTS_PER_START = 4.5, 0.14
 # The listed rows for both groups, and for one group over ranges of columns, per read of just these.
 SUPPORT_BOTH, SUPPORT_ROWS = 1.3, 1.3
 

@@ -189,6 +189,10 @@ class _KeptProducts(Kept):
         self._columns = np.zeros((starts, 1), dtype=bool)  # whether s is true
 
     @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        return self.kernel.layout.groups
+
+    @property
     def carried(self) -> Any:
         parts = (self._w, self._rows, self._s, self._columns)
         return tuple(part.reshape(*self._batch, part.shape[-1]) for part in parts)

@@ -92,6 +92,11 @@ class _KeptCoefficients(Kept):
         )
 
     @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """All together: there is no tensor to read."""
+        return (tuple(range(len(self.xs))),)
+
+    @property
     def carried(self) -> Any:
         return tuple(self._coefficients)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from restpoint.array import Array, namespace
 from restpoint.kernels.base import Vectors
 
@@ -56,13 +58,22 @@ def depth(sizes: tuple[int, ...], first: int, i: int) -> int:
     return math.prod(other) + len(other) - 1 + sum(own) - sizes[i]
 
 
+# Products of larger matrices with a vector may go to threads of the linear algebra library, which then wait in a loop,
+# for some 20 milliseconds, on the cores where the compiled loops want to run.
+LARGEST_ALONE = 9000
+
+
 def _contract_last(w: Array, vector: Array) -> Array:
     size = vector.shape[-1]
+    if type(w) is np.ndarray and w.shape[-1] > LARGEST_ALONE:
+        return np.einsum("...ij,...j->...i", w.reshape(*w.shape[:-1], -1, size), vector)
     w = namespace(w).reshape(w, (*w.shape[:-1], w.shape[-1] // size, size))
     return w @ vector if vector.ndim == 1 else (w @ vector[..., None])[..., 0]
 
 
 def _contract_first(w: Array, vector: Array) -> Array:
     size = vector.shape[-1]
+    if type(w) is np.ndarray and w.shape[-1] > LARGEST_ALONE:
+        return np.einsum("...i,...ij->...j", vector, w.reshape(*w.shape[:-1], size, -1))
     w = namespace(w).reshape(w, (*w.shape[:-1], size, w.shape[-1] // size))
     return vector @ w if vector.ndim == 1 else (vector[..., None, :] @ w)[..., 0, :]

@@ -65,6 +65,11 @@ class Layout:
             found[m] = partial[..., ::-1] if back else partial
         return tuple(found)
 
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The modes of the rows and those of the columns."""
+        return tuple(sorted(self.order[: self.first])), tuple(sorted(self.order[self.first :]))
+
     def place(self, mode: int) -> int:
         """Where a mode stands in memory."""
         return self.order.index(mode)

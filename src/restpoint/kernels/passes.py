@@ -11,7 +11,7 @@ from restpoint.kernels import threads
 from restpoint.kernels.layout import Layout, Panel
 
 # Columns read at a time, so that the vectors stay in cache: more for one start than where several share the cache.
-RANGE, RANGE_OF_MANY = 8192, 2048
+RANGE, RANGE_OF_MANY = 16_384, 2048
 # Rows of a matrix product at a time where the panel has to be converted or made absolute.
 BYTES_CONVERTED = 16_000_000
 

@@ -88,6 +88,11 @@ class KeptProducts(Kept):
         self._w: Array | None = None
         self._s: Array | None = None
 
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        modes, first = tuple(range(len(self.xs))), self.kernel.first
+        return modes[:first], modes[first:]
+
     def partial(self, i: int) -> Array:
         kernel, first = self.kernel, self.kernel.first
         if i < first:

@@ -5,11 +5,14 @@ from restpoint.methods.gradients import Exact, Gradient, MiniBatch, Smoothed
 from restpoint.methods.orders import GaussSeidel, Jacobi, MaxImprovement, Order, RandomOrder
 from restpoint.methods.smoothness import FullStep, Majorant, Smoothness
 from restpoint.methods.steps import ConditionalGradient, ProximalGradient
+from restpoint.methods.trials import Armijo, Doubling
 from restpoint.methods.wrappers import WithoutGuarantee
 
 __all__ = [
+    "Armijo",
     "BlockMethod",
     "ConditionalGradient",
+    "Doubling",
     "Exact",
     "FullStep",
     "GaussSeidel",

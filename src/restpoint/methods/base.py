@@ -29,6 +29,11 @@ class Method(ABC):
     def exact(self) -> bool:
         """Whether ``look`` sees exact gradients, so that its gaps may propose a certificate."""
 
+    @property
+    def moves_together(self) -> bool:
+        """Whether several blocks move from one gradient, so that the signs of a start matter."""
+        return False
+
     @abstractmethod
     def check(self, problem: Problem) -> None:
         """Refuse, with the reason, a problem or a combination of choices that theory does not cover."""
@@ -61,13 +66,17 @@ class BlockMethod(Method):
 
     @abstractmethod
     def move(
-        self, block: Block, x: Array, seen: Seen, constant: float, p: float
+        self, block: Block, x: Array, seen: Seen, constant: Array, p: float
     ) -> tuple[Array, Array]:
         """The next point of one block, and the decrease of Phi that this guarantees."""
 
     @property
     def exact(self) -> bool:
         return self.gradient.exact
+
+    @property
+    def moves_together(self) -> bool:
+        return self.order.moves_together
 
     def check(self, problem: Problem) -> None:
         curvature = self.curvature(problem)
@@ -77,6 +86,7 @@ class BlockMethod(Method):
     def check_abilities(self, problem: Problem, curvature: Curvature) -> None:
         """Refuse a problem that lacks what the method cannot do without, guarantee or not."""
         self.gradient.check(problem)
+        self.smoothness.check(self, problem)
         if not self.exact and not self.order.takes_samples and len(problem.blocks) > 1:
             raise CapabilityError(
                 f"{self.order} asks for partial gradients along its sweep, which {self.gradient} does not sample; "
@@ -115,9 +125,14 @@ class BlockMethod(Method):
         curvature = self.curvature(problem, strict=strict)
         look, samples = self.look(problem, xs, key)
         work = Work(1.0, len(xs), samples)
-        return State(xs, look, curvature, None, work, key, None)
+        memory = self.smoothness.remembered(look)
+        return State(xs, look, curvature, None, work, key, None, memory)
 
     def step(self, problem: Problem, state: State) -> State:
+        return self.smoothness.step(self, problem, state)
+
+    def take_step(self, problem: Problem, state: State) -> State:
+        """One iteration with the constants in force."""
         order = self.order if len(state.xs) > 1 else _TOGETHER
         xs, promised, work, sweep = order.advance(self, problem, state)
         key = state.key.next()

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from restpoint.array import is_array, real_number, to_host, truth
 from restpoint.errors import CapabilityError, DataError
 from restpoint.smooth import Curvature, Facts
 
+if TYPE_CHECKING:
+    from restpoint.methods.base import BlockMethod
+    from restpoint.methods.state import Look, State
+    from restpoint.problem import Problem
+
 
 class Smoothness(ABC):
     """Settles the constants once, from facts and declarations."""
 
-    examples: ClassVar[str] = "Majorant(), Majorant(constant) or FullStep()"
+    examples: ClassVar[str] = "Majorant(), Majorant(constant), FullStep(), Armijo() or Doubling()"
 
     @abstractmethod
     def curvature(self, facts: Facts, blocks: int, together: bool, strict: bool) -> Curvature:
@@ -22,6 +27,17 @@ class Smoothness(ABC):
 
         ``strict`` refuses what theory does not cover; WithoutGuarantee asks without it.
         """
+
+    def check(self, method: BlockMethod, problem: Problem) -> None:  # noqa: B027 - most fit every method
+        """Refuse a method that the rule cannot serve."""
+
+    def remembered(self, look: Look) -> Any:
+        """What the rule remembers from one iteration to the next, at the start."""
+        del look
+
+    def step(self, method: BlockMethod, problem: Problem, state: State) -> State:
+        """One iteration of the method under this rule."""
+        return method.take_step(problem, state)
 
 
 @dataclass(frozen=True)
@@ -41,7 +57,7 @@ class Majorant(Smoothness):
     joint: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", _power(self.p))
+        object.__setattr__(self, "p", checked_power(self.p))
         object.__setattr__(self, "joint", truth("joint", self.joint))
         if self.constant is not None:
             object.__setattr__(self, "constant", _constants(self.constant))
@@ -50,7 +66,7 @@ class Majorant(Smoothness):
     def from_gradient_constant(cls, constant: float, p: float = 2.0) -> Majorant:
         """From ||grad f(x) - grad f(y)||_q <= constant ||x - y||_p^(p-1): lambda = 2 constant / p (theory E4)."""
         of_gradient = real_number("constant", constant, "a finite number >= 0")
-        return cls(2.0 * of_gradient / _power(p), p)
+        return cls(2.0 * of_gradient / checked_power(p), p)
 
     def curvature(self, facts: Facts, blocks: int, together: bool, strict: bool) -> Curvature:
         if self.p > 2.0 and strict and not facts.concave:
@@ -92,7 +108,8 @@ class Majorant(Smoothness):
         return found
 
 
-def _power(value: Any) -> float:
+def checked_power(value: Any) -> float:
+    """The exponent of a majorant: p > 1."""
     p = real_number("p", value, "a number in (1, 2]")
     if not p > 1.0:
         raise DataError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restpoint.array import Array, expand, power_sum
+from restpoint.array import Array, expand, is_array, power_sum
 from restpoint.errors import CapabilityError
 from restpoint.methods.base import BlockMethod
 from restpoint.methods.state import Seen
@@ -25,11 +25,11 @@ class ConditionalGradient(BlockMethod):
     """
 
     def move(
-        self, block: Block, x: Array, seen: Seen, constant: float, p: float
+        self, block: Block, x: Array, seen: Seen, constant: Array, p: float
     ) -> tuple[Array, Array]:
         y = seen.answer.point
         gap = seen.attained
-        if constant == 0.0:
+        if is_zero(constant):
             return y, gap
         ndim = block.set.event_ndim
         weight = constant * power_sum(y - x, p, ndim)
@@ -58,9 +58,14 @@ class ProximalGradient(BlockMethod):
                 )
 
     def move(
-        self, block: Block, x: Array, seen: Seen, constant: float, p: float
+        self, block: Block, x: Array, seen: Seen, constant: Array, p: float
     ) -> tuple[Array, Array]:
-        if constant == 0.0:  # the model is linear, and its minimiser is already known
+        if is_zero(constant):  # the model is linear, and its minimiser is already known
             return seen.answer.point, seen.attained
         answer = block.oracle.prox(seen.gradient, x, constant, p)
         return answer.point, seen.penalty - answer.value
+
+
+def is_zero(constant: Array) -> bool:
+    """Whether f is linear for the step; one constant per start (``Doubling``) is never 0."""
+    return not is_array(constant) and constant == 0.0

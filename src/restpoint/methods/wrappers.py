@@ -30,6 +30,10 @@ class WithoutGuarantee(Method):
     def exact(self) -> bool:
         return self.method.exact
 
+    @property
+    def moves_together(self) -> bool:
+        return self.method.moves_together
+
     def check(self, problem: Problem) -> None:
         """Only what the step cannot do without: a constant, a prox, a sum to sample."""
         self.method.check_abilities(problem, self.method.curvature(problem, strict=False))

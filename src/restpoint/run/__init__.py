@@ -3,6 +3,7 @@
 from restpoint.run.explain import Explanation, explain
 from restpoint.run.observers import Observer, Progress, Trace, View
 from restpoint.run.result import Result
+from restpoint.run.retire import Retire
 from restpoint.run.solve import iterate, solve
 from restpoint.run.status import Status
 from restpoint.run.stop import Relative, Stop
@@ -13,6 +14,7 @@ __all__ = [
     "Progress",
     "Relative",
     "Result",
+    "Retire",
     "Status",
     "Stop",
     "Trace",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Entrance:
     batch_shape: tuple[int, ...]  # of the user: (*problem.batch_shape, starts)
     starts: np.ndarray  # the number of each start within its problem: names its random draws
     feasibility: float
+    problem_of: np.ndarray  # which problem of the batch each start belongs to
     began: float  # time.monotonic() when the user called: the clock of a run starts here
 
 
@@ -79,7 +80,16 @@ def enter(
         _check_feasible(flat, xs, tolerance, batch_shape)
         xs = _brought_in(flat, xs)
     stated = _stated(problem, flat, batch_shape, like)
-    return Entrance(flat, stated, xs, batch_shape, numbers, tolerance, began)
+    problem_of = np.arange(count) // (count // math.prod(problem.batch_shape))
+    return Entrance(flat, stated, xs, batch_shape, numbers, tolerance, problem_of, began)
+
+
+def mirrored(entrance: Entrance) -> Entrance:
+    """The same with better signs, see ``Problem.mirrored``: for methods that move all blocks from one gradient.
+
+    Others choose the signs themselves: by symmetry, their steps from both points are the same up to signs.
+    """
+    return replace(entrance, xs=entrance.problem.mirrored(entrance.xs))
 
 
 def _stated(problem: Problem, flat: Problem, batch_shape: tuple[int, ...], like: Array) -> Problem:

@@ -13,7 +13,7 @@ from restpoint.errors import DataError
 from restpoint.methods import Method
 from restpoint.problem import Problem
 from restpoint.run.choose import settle
-from restpoint.run.door import enter
+from restpoint.run.door import enter, mirrored
 from restpoint.run.guarantee import guarantee
 from restpoint.run.solve import checked_eps
 from restpoint.run.stop import Measure, Relative, usable
@@ -72,6 +72,8 @@ def explain(
         raise DataError(f'measure must be "max" or "sum", got {measure!r}')
     entrance = enter(problem, None, x0, rng, None)
     method, reason = settle(problem, method)
+    if x0 is None and method.moves_together:
+        entrance = mirrored(entrance)
     value = to_host(entrance.problem.value(entrance.xs))
     if isinstance(eps, Relative):
         from restpoint.certificates import certify

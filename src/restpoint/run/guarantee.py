@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -10,8 +11,10 @@ from restpoint import bounds
 from restpoint.array import to_host
 from restpoint.bounds import Bound
 from restpoint.methods import (
+    Armijo,
     BlockMethod,
     ConditionalGradient,
+    Doubling,
     GaussSeidel,
     Jacobi,
     MaxImprovement,
@@ -58,22 +61,67 @@ def guarantee(
     delta = None if lower is None else _delta(problem, xs, value, lower)
     if delta is not None and np.all(np.isnan(delta)):
         return Bound.none("Phi is not finite at the starting points")
-    curvature = method.curvature(problem)
-    bound = (
-        _one_block(problem, method, curvature, eps, delta)
-        if len(problem.blocks) == 1
-        else _many_blocks(problem, method, curvature, eps, delta, measure)
-    )
-    needed = problem.facts().needed
-    if curvature.p == 2.0 and max(curvature.constants) < needed:
-        return bound.withdraw(
-            f"the constant {max(curvature.constants):.6g} is not true of f, which needs {needed:.6g}"
-        )
+    rule = method.smoothness
+    if isinstance(rule, Armijo):
+        bound = _armijo(problem, eps, delta)
+    elif isinstance(rule, Doubling):
+        bound = _doubling(problem, method, rule, eps, delta, measure)
+    else:
+        curvature = method.curvature(problem)
+        bound = _majorised(problem, method, curvature, eps, delta, measure)
+        needed = problem.facts().needed
+        if curvature.p == 2.0 and max(curvature.constants) < needed:
+            return bound.withdraw(
+                f"the constant {max(curvature.constants):.6g} is not true of f, which needs {needed:.6g}"
+            )
     bound = bound.assuming(
         "rounding, with the certificate's allowance for it, stays below 1e-9 eps",
         *(words for block in problem.blocks for words in block.oracle.assumptions),
     )
     return bound if lower is None else _unless_below(bound, lower, value)
+
+
+def _majorised(
+    problem: Problem,
+    method: BlockMethod,
+    curvature: Curvature,
+    eps: Number,
+    delta: Number | None,
+    measure: Measure,
+) -> Bound:
+    if len(problem.blocks) == 1:
+        return _one_block(problem, method, curvature, eps, delta)
+    return _many_blocks(problem, method, curvature, eps, delta, measure)
+
+
+def _armijo(problem: Problem, eps: Number, delta: Number | None) -> Bound:
+    facts = problem.facts()
+    constants, p = (None, 2.0) if facts.joint is None else (facts.joint.constants, facts.joint.p)
+    diameters = _diameters(problem, p)
+    return bounds.addition_3(
+        eps=eps, delta=delta, constants=constants, diameters=diameters, p=p, concave=facts.concave
+    )
+
+
+def _doubling(
+    problem: Problem,
+    method: BlockMethod,
+    rule: Doubling,
+    eps: Number,
+    delta: Number | None,
+    measure: Measure,
+) -> Bound:
+    """The theorem for max(initial, 2 lambda), with lambda as f declares it, in trials (theory A3)."""
+    facts, blocks = problem.facts(), len(problem.blocks)
+    known = facts.joint if method.moves_together and blocks > 1 else facts.blockwise or facts.joint
+    if known is None or (known.p != rule.p and any(known.constants)):
+        return Bound.none(
+            f"lambda is found by trial, and f declares no constant for p = {rule.p:g} that would limit it"
+        )
+    largest = max(rule.initial, *(2.0 * constant for constant in known.constants))
+    curvature = Curvature((largest,) * blocks, rule.p)
+    bound = _majorised(problem, method, curvature, eps, delta, measure)
+    return bound.with_trials("lambda found by trial", math.log2(largest / rule.initial))
 
 
 def _delta(problem: Problem, xs: Blocks, value: np.ndarray, lower: Number) -> np.ndarray:

@@ -23,6 +23,7 @@ from restpoint.run.ledger import Ledger, Rows
 from restpoint.run.observers import Observer, Trace, View, wants_to_end
 from restpoint.run.promise import Promise
 from restpoint.run.proofs import Proofs
+from restpoint.run.retire import Retirement
 from restpoint.run.status import Status
 from restpoint.run.stop import Relative, Stop, trouble_of_scale, usable
 from restpoint.run.store import Store
@@ -57,6 +58,9 @@ class Loop:
         self.ledger, self.trace = Ledger(count), Trace()
         self.proofs = Proofs(count)
         self.promise = Promise(method, lower_bound(entrance.problem))
+        self.retirement = (
+            None if stop.retire is None else Retirement(stop.retire, entrance.problem_of)
+        )
         self._best_store, self._last_store = Store(count), Store(count)
 
         with np.errstate(all="ignore"):  # what is not finite gets a status, not a warning
@@ -199,6 +203,11 @@ class Loop:
             self._judge_progress(value, gap)
         rows.value, rows.gap = value, gap
         self.ledger.value[rows.start], self.ledger.gap[rows.start] = value, gap
+        if self.retirement is not None and self.retirement.due(self.iteration):
+            given_up = self.retirement.chosen(
+                self.state.xs, rows.start, rows.active, self.ledger.value
+            )
+            self._finish(given_up, Status.RETIRED)
         self._judge_budgets()
         self.trace.record(
             self.iteration,

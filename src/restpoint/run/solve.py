@@ -10,7 +10,7 @@ from restpoint.errors import CapabilityError, DataError, described
 from restpoint.methods import Method
 from restpoint.problem import Problem
 from restpoint.run.choose import settle
-from restpoint.run.door import enter
+from restpoint.run.door import enter, mirrored
 from restpoint.run.loop import Loop
 from restpoint.run.observers import Observer, View
 from restpoint.run.result import Result
@@ -128,6 +128,8 @@ def _prepare(
         raise CapabilityError(
             "sampled gradients come without the value of Phi: give an absolute eps, and no value rule in Stop"
         )
+    if x0 is None and method.moves_together:
+        entrance = mirrored(entrance)
     return Loop(entrance, method, eps=eps, stop=stop, seed=int(rng), observers=observers)
 
 

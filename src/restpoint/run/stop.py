@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from restpoint.array import real_number
-from restpoint.errors import DataError
+from restpoint.errors import DataError, described
+from restpoint.run.retire import Retire
 
 # The eps of a start without a scale: above what underflows in a certificate of the zero function.
 SMALLEST = 1e-280
@@ -72,6 +73,7 @@ class Stop:
     value_change           STALLED once |Phi_k - Phi_(k-1)| <= value_change, default none
     relative_value_change  the same in units of |Phi_k|, default none
     patience               STALLED after so many iterations without a change of Phi or gap in any bit; None: go on
+    retire                 which starts to give up in favour of others, see ``Retire``; default none
     measure                what eps bounds: "max" of the block gaps (the paper's notion) or their "sum" (joint)
     feasibility            the violation that a certified point may have, in units of the set's radius;
                            default 1e-12, or 1e-6 for float32 points
@@ -85,12 +87,17 @@ class Stop:
     value_change: float | None = None
     relative_value_change: float | None = None
     patience: int | None = 100
+    retire: Retire | None = None
     measure: Measure = "max"
     feasibility: float | None = None
 
     def __post_init__(self) -> None:
         if self.measure not in ("max", "sum"):
             raise DataError(f'measure must be "max" or "sum", got {self.measure!r}')
+        if self.retire is not None and not isinstance(self.retire, Retire):
+            raise DataError(
+                f"retire must be restpoint.Retire() or None, got {described(self.retire)}"
+            )
         for name in ("max_seconds", "max_gradients", "max_oracle_calls"):
             self._settle(name, 0, finite=False)
         for name in ("value_change", "relative_value_change", "feasibility"):
@@ -118,5 +125,5 @@ class Stop:
     @property
     def watches_value(self) -> bool:
         """Whether some rule needs Phi, which sampled gradients do not come with."""
-        rules = (self.target_value, self.value_change, self.relative_value_change)
+        rules = (self.target_value, self.value_change, self.relative_value_change, self.retire)
         return any(rule is not None for rule in rules)

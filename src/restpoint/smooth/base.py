@@ -41,6 +41,7 @@ class Facts:
     convex          f is convex in all blocks together
     lower_bound     a lower bound on f over the sets
     needed          no joint constant for p = 2 below this number is true; 0 where nothing of the kind is known
+    odd_block       a block i with f(..., -x_i, ...) = -f(..., x_i, ...), None where none is known
     differentiable  False where a concave part only has supergradients (theory A10)
     """
 
@@ -51,6 +52,7 @@ class Facts:
     convex: bool = False
     lower_bound: float | None = None
     needed: float = 0.0
+    odd_block: int | None = None
     differentiable: bool = True
 
 
@@ -72,6 +74,11 @@ class Sweep:
         """f and the gradients of all blocks at the current ones."""
         self.spent += 1.0
         return self.smooth.value_and_gradient(self.xs)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The blocks, those together whose partials cost next to nothing while only blocks of theirs change."""
+        return tuple((i,) for i in range(len(self.xs)))
 
     @property
     def carried(self) -> Any:

@@ -93,6 +93,7 @@ class MultilinearForm(Smooth):
             joint=_finite(joint),
             blockwise=_finite(blockwise),
             block_concave=self.untied,
+            odd_block=next((k for k, m in enumerate(self.modes_of) if len(m) % 2), None),
             lower_bound=-size if math.isfinite(size) else None,
         )
 
@@ -188,6 +189,10 @@ class _FormSweep(Sweep):
         partials = form._signed(self._kept.all_partials())
         self.spent = self._kept.spent
         return inner(self.xs[0], partials[0]), form._collected(partials)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        return self._kept.groups if self.smooth.untied else super().groups
 
     @property
     def carried(self) -> Any:

@@ -96,6 +96,9 @@ class Sum(Smooth):
             block_concave=all(facts.concave or facts.block_concave for facts in all_facts),
             convex=all(facts.convex for facts in all_facts),
             lower_bound=_added_bounds(bounds),
+            odd_block=all_facts[0].odd_block
+            if len({facts.odd_block for facts in all_facts}) == 1
+            else None,
             differentiable=self.differentiable,
         )
 
@@ -175,6 +178,18 @@ class _SumSweep(Sweep):
         self.spent = max(sweep.spent for sweep in self._sweeps)
         values, gradients = zip(*answers, strict=True)
         return reduce(add, values), _added(gradients)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Blocks that are together in every part."""
+        places = [
+            tuple(k for sweep in self._sweeps for k, g in enumerate(sweep.groups) if i in g)
+            for i in range(len(self.xs))
+        ]
+        return tuple(
+            tuple(i for i, place in enumerate(places) if place == group)
+            for group in dict.fromkeys(places)
+        )
 
     @property
     def carried(self) -> Any:
