@@ -186,6 +186,28 @@ class CanonicalPolyadic(Smooth):
         spread = (1.0 + xp.sum(xp.sum(sizes[0], axis=-1), axis=-1)) ** 2
         return SLACK * (first + second + constant) + tiny * spread, tuple(errors)
 
+    def weight_gradient(self, xs: Blocks) -> tuple[Array, Array | None]:
+        """df/dw_r = x_1r'(sum_s w_s pairs_rs o x_1s - linear_r), (*batch, R), and its rounding bound if proved."""
+        factors = self.factors(xs)
+        sweep, X = PolyadicSweep(self, xs), factors[0]
+        terms = sweep.mode(0)
+        slopes = inner(X, self._together(X, terms) - terms.linear)
+        data, mask, _ = self.observed
+        pairs = tuple(self.products(Y) for Y in factors)
+        if not (data.in_double(factors) and mask.in_double(pairs)):
+            return slopes, None
+        xp, d, n = namespace(X), len(factors), self.sizes[0]
+        sizes = tuple(xp.abs(Y) for Y in factors)
+        terms = ModeTerms(
+            data.magnitudes(sizes)[0],
+            self._square(mask.magnitudes(tuple(xp.abs(u) for u in pairs))[0]),
+        )
+        quadratic = inner(sizes[0], self._together(sizes[0], terms))
+        error = gamma(data.depth(0) + n + 4) * inner(sizes[0], terms.linear)
+        error = error + gamma(mask.depth(0) + d + self.rank + n + 8) * quadratic
+        spread = (1.0 + xp.sum(xp.sum(sizes[0], axis=-1), axis=-1)) ** 2
+        return slopes, SLACK * error + (self._underflow(sizes) * spread)[..., None]
+
     def factors(self, xs: Blocks) -> Vectors:
         """For each mode the vectors of all components, (*batch, R, n_i)."""
         xp, R = namespace(*xs), self.rank
@@ -293,6 +315,9 @@ class PolyadicSweep(Sweep):
 
     def replace(self, mode: int, X: Array) -> None:
         """All vectors of one mode are now the rows of X."""
+        R = self.smooth.rank
+        rows = tuple(X[..., r, :] for r in range(R))
+        self.xs = (*self.xs[: mode * R], *rows, *self.xs[(mode + 1) * R :])
         self.factors[mode] = X
         self._behind.add(mode)
         self._terms = {m: terms for m, terms in self._terms.items() if m == mode}

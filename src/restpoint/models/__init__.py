@@ -1,0 +1,20 @@
+"""Problems people have, as estimators. scikit-learn is imported when one of them is asked for."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from restpoint.models.tensor_pca import SparseTensorPCA
+
+__all__ = ["SparseTensorPCA"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SparseTensorPCA":
+        from restpoint.models.tensor_pca import SparseTensorPCA
+
+        return SparseTensorPCA
+    raise AttributeError(f"module 'restpoint.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,8 @@
+"""Sparse tensor PCA."""
+
+from restpoint.models.tensor_pca.component import TensorPath
+from restpoint.models.tensor_pca.estimator import SparseTensorPCA
+from restpoint.models.tensor_pca.joint import JointFit, refine
+from restpoint.models.tensor_pca.starts import Solution, Starts
+
+__all__ = ["JointFit", "Solution", "SparseTensorPCA", "Starts", "TensorPath", "refine"]

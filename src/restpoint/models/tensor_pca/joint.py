@@ -1,0 +1,350 @@
+"""Several components refined together, with one certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from restpoint.array import generator, real_number, whole_number
+from restpoint.certificates import Certificate, certify
+from restpoint.errors import DataError
+from restpoint.models.tensor_pca._components import Terms, mode_step, smooth_part
+from restpoint.models.tensor_pca._joint_door import (
+    checked_factors,
+    checked_sets,
+    per_mode,
+    start,
+)
+from restpoint.models.tensor_pca._joint_state import (
+    State,
+    blocks,
+    distance,
+    extrapolated,
+    merged,
+    without_dead,
+)
+from restpoint.models.tensor_pca._weights import Gram, best_weights, weights_gap
+from restpoint.penalties import L1
+from restpoint.problem import Block, Problem
+from restpoint.run.status import Status
+from restpoint.sets import NonnegativeBall, Set
+from restpoint.smooth import CanonicalPolyadic
+from restpoint.smooth.base import Blocks
+from restpoint.smooth.canonical_polyadic import ModeTerms, PolyadicSweep
+
+# What rounding may add to F, in units of ||A||^2: below, two values are the same.
+NOISE = 1e-14
+# No certificate is asked for before a sweep moves every vector by less than this times the root of eps: gaps are
+# quadratic in the distance on the sphere. Each refusal divides it by four.
+FIRST_ASKED, SOONER = 0.03, 0.25
+# Sweeps for which a component of weight 0 may look for a place before the point counts as settled.
+SEARCH = 20
+# A sweep that moves no vector by more than this has nothing left to give.
+STILL = 2e-16
+# eps of a tensor that is 0: above what underflows in a certificate.
+SMALLEST = 1e-280
+
+
+@dataclass(frozen=True, eq=False)
+class JointFit:
+    """Components that were refined together, and what is proved about exactly these.
+
+    weights       (R,), >= 0
+    factors       one array (R, n_i) for each mode; rows of length 1, or 0 where the weight is 0
+    certificate   of the frozen problem at ``factors``: one block for each mode and component, mode by mode
+    weights_gap   an upper bound on max over 0 <= v <= ``limit`` of dF/dw'(weights - v)
+    eps           what both were compared with, absolute
+    status        CERTIFIED, or why the run ended without
+    value         F
+    iterations    sweeps over all modes that were kept
+    trace         F at the start and after each of them
+    """
+
+    weights: np.ndarray
+    factors: tuple[np.ndarray, ...] = field(repr=False)
+    certificate: Certificate
+    weights_gap: float
+    limit: float
+    eps: float
+    status: Status
+    iterations: int
+    seconds: float
+    trace: np.ndarray = field(repr=False)
+
+    @property
+    def value(self) -> float:
+        """F at (weights, factors)."""
+        return float(self.certificate.value)
+
+    @property
+    def certified(self) -> bool:
+        """Whether both gaps are proved to be at most eps."""
+        return self.status is Status.CERTIFIED
+
+    @property
+    def xs(self) -> Blocks:
+        """The blocks of the frozen problem."""
+        return blocks(self.factors)
+
+
+def refine(
+    A: Any,
+    weights: Any,
+    factors: Sequence[Any],
+    *,
+    rho: Any = 0.0,
+    sets: Sequence[Set] | None = None,
+    eps: float = 1e-8,
+    max_outer: int = 2000,
+    max_seconds: float | None = None,
+) -> JointFit:
+    r"""Refine all components together: lower F, and prove where that ends.
+
+        F(w, x) = 1/2 || A - sum_r w_r x_1r o ... o x_dr ||^2 + sum_r w_r sum_i rho_i ||x_ir||_1,
+        w >= 0, ||x_ir|| <= 1 (and x_ir >= 0 where asked for), the norm over the observed entries of A.
+
+    A        an array (NaN or masked entries are missing), a multilinear form, or a ``CanonicalPolyadic``
+    weights  (R,) and factors, one (R, n_i) for each mode: where to start; any scale, any sign
+    rho      one number, or one for each mode: in units of A, as in the rank-one problem
+    sets     one set for each mode, L2Ball() or NonnegativeBall(); default: balls
+    eps      relative, in units of ||A||^2 / 2 over the observed entries
+
+    The scale of rho. For one component and no missing entries, at ||x_i|| = 1, F = ||A||^2/2 + w^2/2 - w t with
+    t = A(x) - sum_i rho_i ||x_i||_1. Its minimum over w >= 0 is ||A||^2/2 - max(0, t)^2/2, which never rises with t:
+    minimising F is minimising the rank-one objective -A(x) + sum_i rho_i ||x_i||_1.
+
+    Certified. For w fixed, F is f + h of ``Problem(CanonicalPolyadic(A, w), blocks L2Ball x L1(w_r rho_i))``, the
+    frozen problem, so that its block gaps are those of F; for x fixed, F is a convex quadratic in w, with its own gap.
+    Both are bounded at the point returned. Shorter vectors with larger weights gain nothing: with s = prod_i ||x_ir||,
+    the same fit by unit vectors costs w_r s sum_i rho_i ||x_ir||_1 / ||x_ir||, which is not more, as s <= ||x_ir||.
+
+    Method. Mode after mode, the vectors w_r x_ir of all components are renewed from one contraction of A
+    (``mode_step``), then all weights (``best_weights``): F never rises. A sweep may start from a point extrapolated
+    along the last two by Nesterov's factors; what does not lower F is dropped, and the factors start anew.
+
+    Ctrl-C and the limits return the best point so far, with its certificate.
+
+    >>> import numpy as np
+    >>> A = 3.0 * np.einsum("a,b,c->abc", *np.eye(4)[:3])
+    >>> fit = refine(A, [1.0], [np.ones((1, 4)) / 2] * 3, rho=0.1)
+    >>> fit.status, fit.weights
+    (CERTIFIED, array([2.7]))
+    """
+    begun = time.monotonic()
+    data = A if isinstance(A, CanonicalPolyadic) else CanonicalPolyadic(A, [1.0])
+    task = _Task(
+        data,
+        per_mode("rho", rho, data.sizes),
+        checked_sets(sets, data.sizes),
+        real_number("eps", eps, "a number in (0, 1)"),
+        whole_number("max_outer", max_outer, 0),
+        None
+        if max_seconds is None
+        else begun + real_number("max_seconds", max_seconds, "a number"),
+    )
+    if not 0.0 < task.eps < 1.0:
+        raise DataError(f"eps must be a number in (0, 1), got {task.eps}")
+    run = _Run(task, *start(task.sets, data.sizes, weights, factors))
+    try:
+        status = run.go()
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    weights, vectors = run.best.weights, without_dead(run.best)
+    certificate, gap, limit, small = task.proof(run.best.weights, vectors)
+    return JointFit(
+        weights=weights,
+        factors=vectors,
+        certificate=certificate,
+        weights_gap=gap,
+        limit=limit,
+        eps=task.absolute,
+        status=Status.CERTIFIED if small else status,
+        iterations=len(run.trace) - 1,
+        seconds=time.monotonic() - begun,
+        trace=np.array(run.trace),
+    )
+
+
+def observed_gram(A: Any, factors: Sequence[Any]) -> Gram:
+    """The inner products of the components with each other and with A, over the observed entries.
+
+    >>> import numpy as np
+    >>> gram = observed_gram(
+    ...     [[1.0, np.nan], [3.0, 4.0]], [np.array([[0.6, 0.8]]), np.array([[0.0, 1.0]])]
+    ... )
+    >>> np.round(gram.pairs, 12), np.round(gram.data, 12)
+    (array([[0.64]]), array([3.2]))
+    """
+    data, X = _with_rank(A, factors)
+    return _gram(data.sweep(blocks(X)).mode(0), X[0])
+
+
+def explained(A: Any, weights: Any, factors: Sequence[Any]) -> float:
+    """1 - ||A - fit||^2 / ||A||^2 over the observed entries; 0 where A is 0 there.
+
+    >>> import numpy as np
+    >>> explained(
+    ...     [[1.0, np.nan], [0.0, 3.0]], [2.0], [np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]])]
+    ... )
+    0.8
+    """
+    data, X = _with_rank(A, factors)
+    total = data.observed.squared_norm.value
+    rest = 2.0 * float(data.reweighted(weights).value(blocks(X)))
+    return 1.0 - rest / total if total > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is asked."""
+
+    data: CanonicalPolyadic
+    rho: np.ndarray
+    sets: tuple[Set, ...]
+    eps: float
+    max_outer: int
+    deadline: float | None
+
+    @property
+    def absolute(self) -> float:
+        """eps in the units of F."""
+        return max(self.eps * 0.5 * self.data.observed.squared_norm.value, SMALLEST)
+
+    def penalties(self, factors: Sequence[np.ndarray]) -> np.ndarray:
+        """(d, R): rho_i ||x_ir||_1."""
+        return np.stack([p * np.abs(X).sum(axis=1) for p, X in zip(self.rho, factors, strict=True)])
+
+    def problem(self, weights: np.ndarray) -> Problem:
+        """The frozen problem, in which the weights are data."""
+        chosen = [
+            Block(s, L1(float(w * p)))
+            for s, p in zip(self.sets, self.rho, strict=True)
+            for w in weights
+        ]
+        return Problem(self.data.reweighted(weights), chosen)
+
+    def proof(
+        self, weights: np.ndarray, factors: tuple[np.ndarray, ...]
+    ) -> tuple[Certificate, float, float, bool]:
+        """The certificate, the gap of the weights and its limit, and whether they are small enough."""
+        problem, xs = self.problem(weights), blocks(factors)
+        certificate = certify(problem, xs)
+        size = float(np.sqrt(self.data.observed.squared_norm.value))
+        limit = max(size, 2.0 * float(np.max(weights)))
+        gap = weights_gap(problem.smooth, xs, self.penalties(factors).sum(axis=0), limit)  # type: ignore[arg-type]
+        small = bool(certificate.holds(self.absolute)) and gap <= self.absolute
+        return certificate, gap, limit, small
+
+
+class _Run:
+    """The iteration: ``best`` is the point with the lowest F so far, up to rounding."""
+
+    def __init__(self, task: _Task, weights: np.ndarray, factors: tuple[np.ndarray, ...]) -> None:
+        self.task = task
+        data = task.data.reweighted(weights)
+        self.sweep: PolyadicSweep = data.sweep(blocks(factors))
+        self.order = tuple(
+            dict.fromkeys(k // len(weights) for group in self.sweep.groups for k in group)
+        )
+        self.noise = NOISE * data.observed.squared_norm.value
+        self.best = self._valued(weights, factors, 0)
+        self.trace = [self.best.value]
+        self.since = 0  # when a weight last became 0, or ceased to be
+        self.merges = 2 * len(weights)  # how many are left
+        self.asked = FIRST_ASKED * np.sqrt(task.eps)
+
+    def go(self) -> Status:
+        """Sweep until certified, or until a limit ends it."""
+        before, momentum = self.best, 1.0
+        while len(self.trace) <= self.task.max_outer:
+            if self.task.deadline is not None and time.monotonic() > self.task.deadline:
+                return Status.TIME_LIMIT
+            heavier = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+            push = (momentum - 1.0) / heavier
+            now = self.best
+            new = self._swept(extrapolated(before, now, push, self.task.sets) if push else now)
+            if push and not new.value < now.value:
+                before, momentum = now, 1.0  # the next sweep starts from the best point itself
+                continue
+            if not new.value <= now.value + self.noise:
+                return Status.STALLED if np.isfinite(new.value) else Status.NON_FINITE
+            before, momentum = now, heavier
+            self._keep(new)
+            moved = distance(now, new)
+            if not self._searching() and moved <= self.asked:
+                if self._merge():
+                    before, momentum = self.best, 1.0
+                    continue
+                if self.task.proof(new.weights, without_dead(new))[-1]:
+                    return Status.CERTIFIED
+                self.asked *= SOONER
+                if moved <= STILL:
+                    return Status.STALLED
+        return Status.ITERATION_LIMIT
+
+    def _keep(self, new: State) -> None:
+        if np.count_nonzero(new.weights) != np.count_nonzero(self.best.weights):
+            self.since = len(self.trace)
+        self.best = new
+        self.trace.append(new.value)
+
+    def _searching(self) -> bool:
+        """Whether a component of weight 0 may still find a place."""
+        return bool(np.any(self.best.weights == 0.0)) and len(self.trace) - self.since <= SEARCH
+
+    def _merge(self) -> bool:
+        """Join components that have become the same, if that costs nothing."""
+        rng = generator(0, "start", 0, self.merges)
+        together = merged(self.best, self.task.sets, rng) if self.merges else None
+        if together is None:
+            return False
+        self.merges -= 1
+        new = self._swept(together)
+        if not new.value <= self.best.value + self.noise:
+            return False
+        self._keep(new)
+        self.since = len(self.trace)
+        return True
+
+    def _swept(self, first: State) -> State:
+        """One sweep over the modes, then all weights."""
+        w, factors = first.weights, list(first.factors)
+        for i, X in enumerate(factors):
+            if X is not self.sweep.factors[i]:
+                self.sweep.replace(i, X)
+        for i in self.order:
+            quadratic = self.sweep.mode(i)
+            penalties = self.task.penalties(factors)
+            taus = penalties.sum(axis=0) - penalties[i]
+            nonnegative = isinstance(self.task.sets[i], NonnegativeBall)
+            own = Terms(float(self.task.rho[i]), taus, nonnegative)
+            a, factors[i] = mode_step(quadratic, w[:, None] * factors[i], factors[i], own)
+            w = np.linalg.norm(a, axis=1)
+            self.sweep.replace(i, factors[i])
+        last = self.order[-1]
+        gram = _gram(self.sweep.mode(last), factors[last])
+        w = best_weights(gram, self.task.penalties(factors).sum(axis=0), w)
+        return self._valued(w, tuple(factors), last)
+
+    def _valued(self, w: np.ndarray, factors: tuple[np.ndarray, ...], i: int) -> State:
+        """F, from the contractions of mode i at these very vectors."""
+        fit = smooth_part(self.sweep.mode(i), w[:, None] * factors[i])
+        value = 0.5 * self.task.data.observed.squared_norm.value + fit
+        return State(w, factors, value + float(w @ self.task.penalties(factors).sum(axis=0)))
+
+
+def _gram(quadratic: ModeTerms, X: np.ndarray) -> Gram:
+    """From the contractions of one mode: <component r, component s> = x_r'(pairs_rs o x_s)."""
+    pairs = np.einsum("rj,rsj,sj->rs", X, quadratic.pairs, X)
+    return Gram(pairs, np.einsum("rj,rj->r", X, quadratic.linear))
+
+
+def _with_rank(A: Any, factors: Sequence[Any]) -> tuple[CanonicalPolyadic, tuple[np.ndarray, ...]]:
+    """The data with as many components as the factors have, all of weight 1."""
+    data = A if isinstance(A, CanonicalPolyadic) else CanonicalPolyadic(A, [1.0])
+    X = checked_factors(factors, data.sizes)
+    return data.reweighted(np.ones(len(X[0]))), X
