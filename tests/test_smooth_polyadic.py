@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -219,3 +223,26 @@ def test_a_norm_that_cannot_be_known_is_asked_for():
         CanonicalPolyadic(Multilinear(np.eye(2)), [1.0], squared_norm=-1.0)
     with pytest.raises(DataError, match="give it only with"):
         CanonicalPolyadic(np.eye(2), [1.0], squared_norm=1.0)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_slopes_in_the_weights_and_their_rounding(missing):
+    """Against exact rational arithmetic, on data of many scales."""
+    rng = np.random.default_rng(7)
+    for spread in (0.0, 3.0):
+        A = tensor((3, 2, 4)) * 10.0 ** rng.uniform(-spread, spread, (3, 2, 4))
+        A = holes(A) if missing else A
+        f = CanonicalPolyadic(A, WEIGHTS)
+        xs = tuple(x * 10.0 ** rng.uniform(-spread, spread, x.shape) for x in points(f))
+        slopes, error = f.weight_gradient(xs)
+        exact = [Fraction(0)] * 3
+        for place in zip(*np.nonzero(~np.isnan(A)), strict=True):
+            parts = [
+                math.prod(Fraction(xs[3 * i + r][j]) for i, j in enumerate(place)) for r in range(3)
+            ]
+            residual = sum(map(operator.mul, map(Fraction, WEIGHTS), parts)) - Fraction(A[place])
+            exact = [slope + residual * part for slope, part in zip(exact, parts, strict=True)]
+        for slope, bound, true in zip(slopes, error, exact, strict=True):
+            assert abs(Fraction(slope) - true) <= Fraction(bound)
+            if not spread:
+                assert bound <= 1e-12 * np.max(np.abs(slopes))
