@@ -1,0 +1,47 @@
+"""What is fixed where the mathematics leaves a choice: length, sign and order of components."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restpoint.penalties import L1, Penalty, Zero
+from restpoint.problem import Blocks
+from restpoint.sets import L2Ball, Set
+
+
+def may_turn(
+    sets: tuple[Set, ...], fixed: tuple[Penalty | None, ...], untied: bool
+) -> tuple[bool, ...]:
+    """Which blocks may change their sign: where the set and the penalty do not feel it, and A changes with it."""
+    return tuple(
+        untied and isinstance(s, L2Ball) and s.centered and isinstance(own, (L1, Zero, type(None)))
+        for s, own in zip(sets, fixed, strict=True)
+    )
+
+
+def oriented(xs: Blocks, turns: tuple[bool, ...]) -> Blocks:
+    """The largest entry positive in every block but the first, which carries the sign of the product.
+
+    Pairs of signs leave A(xs) as it is; blocks that may not turn stay.
+
+    >>> oriented((np.array([1.0, 0.0]), np.array([0.5, -2.0])), (True, True))
+    (array([-1., -0.]), array([-0.5,  2. ]))
+    """
+    if not turns[0]:
+        return xs
+    first, turned = xs[0], []
+    for x, may in zip(xs[1:], turns[1:], strict=True):
+        flip = may and x.size > 0 and x[int(np.argmax(np.abs(x)))] < 0
+        turned.append(-x if flip else x)
+        first = -first if flip else first
+    return (first, *turned)
+
+
+def unit_rows(xs: Blocks) -> tuple[tuple[np.ndarray, ...], float]:
+    """Vectors of length 1, and the product of the lengths they had; zero vectors stay."""
+    rows, size = [], 1.0
+    for x in xs:
+        length = float(np.linalg.norm(x))
+        rows.append(x / length if length > 0 else np.array(x))
+        size *= length
+    return tuple(rows), size

@@ -1,0 +1,281 @@
+"""Sparse tensor PCA in scikit-learn's manners: the numerics are next door."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from restpoint.array import real_number, whole_number
+from restpoint.errors import DataError, ShapeError
+from restpoint.kernels.threads import use_threads
+from restpoint.models.tensor_pca import component, rank_one
+from restpoint.models.tensor_pca.bound import global_bound
+from restpoint.models.tensor_pca.component import TensorPath
+from restpoint.models.tensor_pca.data import Data, dense_array, take_in
+from restpoint.models.tensor_pca.fitting import Fit, fitted
+from restpoint.models.tensor_pca.options import Options, options_of
+from restpoint.models.tensor_pca.scores import scores
+from restpoint.models.tensor_pca.task import Clock
+
+
+class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Sparse principal components of a tensor: sum_r w_r x_1r o ... o x_dr with few nonzeros in every x_ir.
+
+    One component minimises -A(x_1, ..., x_d) + sum_i rho_i ||x_i||_1 over unit balls, with a certificate.
+
+    Parameters
+    ----------
+    n_components : int
+    rho : "auto", a number, or numbers by mode
+        The l1 weight, absolute; {'gene': 0.1} leaves the other modes dense. "auto" chooses it, the same for all modes,
+        from a path of fractions of ``rho_max_`` by the extended BIC of least-squares refits on the supports: log N
+        for a nonzero and 2 log n_i for its choice among n_i.
+    n_nonzero : number of nonzeros, or numbers by mode; instead of rho
+    sets, penalties : by mode
+        From the catalogue, in place of the unit ball and of the l1 norm.
+    nonneg : bool, or the modes whose vectors are nonnegative
+    deflation : "joint", "subtract" or "orthogonal"
+        "joint" finds components one after the other and refines all of them together, at the smallest of their rho.
+    starts, init, random_state
+        How many random starts, uniform on the spheres, keyed by ``random_state``; init="svd" begins at singular
+        vectors of the unfoldings, arrays (starts, n), one a block, where you like. As many more are grown
+        from the strongest entries of the tensor, where it has entries to look at.
+    tol : the certified gap, in units of the largest A(x) (joint: of ||A||^2 / 2)
+    max_seconds : time for the whole fit; then, as at Ctrl-C, the best so far is returned
+    n_jobs : threads of the contractions
+    center, scale : modes, default none
+        center takes off the mean over each of these modes; scale then divides the slices of each by their root mean
+        square. Both copy the data.
+    sample_mode : the mode of the samples, for ``transform``
+    mode_names : names, where the data bring none
+
+    Attributes
+    ----------
+    components_ : list of arrays (n_components, n_mode), one a mode: rows of length 1. The largest entry is
+        positive in every mode but the first, which carries the sign
+    weights_ : (n_components,), >= 0 and falling. The least-squares weights of these vectors: l1 shrinks weights, which
+        the certificate, speaking of vectors, is not about (``joint_.weights`` holds the penalised ones)
+    explained_variance_ratio_ : increments of 1 - ||A - fit_k||^2 / ||A||^2, over observed entries
+    certificate_, certified_ : of exactly these vectors; a list where components were found one by one. ``joint_`` is the
+        ``JointFit`` with the certificate of the weights, else None
+    support_ : list of boolean arrays like components_
+    starts_ : the distinct ends of the random starts of the first component, and how likely an unseen one is
+    upper_bound_ : no unit vectors have a larger A(x) - sum_i rho_i ||x_i||_1, rho that of the first component: proved,
+        by the norms of unfoldings
+    rho_ : (n_components, n_modes), absolute; rho_max_ : the largest rho at which a better point than zero is known
+    path_ : for rho="auto", the table that the first component was chosen from
+    n_iter_, mode_names_, labels_, n_features_in_, bound_ (of the first component)
+
+    Missing entries (NaN, masked) are never filled in: starting points come from the observed entries alone, and the
+    components minimise the squared error on these (``joint.refine``), for one component too.
+
+    >>> import numpy as np
+    >>> x = np.zeros(30)
+    >>> x[:3] = 1 / np.sqrt(3)
+    >>> A = 30.0 * np.einsum("a,b,c->abc", x, x, x)
+    >>> A += np.random.default_rng(0).standard_normal(A.shape)
+    >>> model = SparseTensorPCA().fit(A)
+    >>> [np.flatnonzero(own[0]).tolist() for own in model.support_], model.certified_
+    ([[0, 1, 2], [0, 1, 2], [0, 1, 2]], True)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        rho: Any = "auto",
+        n_nonzero: Any = None,
+        sets: Any = None,
+        penalties: Any = None,
+        nonneg: Any = False,
+        deflation: str = "joint",
+        starts: int = 20,
+        init: Any = "random",
+        random_state: Any = 0,
+        tol: float = 1e-6,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        center: Any = None,
+        scale: Any = None,
+        sample_mode: Any = 0,
+        mode_names: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.rho = rho
+        self.n_nonzero = n_nonzero
+        self.sets = sets
+        self.penalties = penalties
+        self.nonneg = nonneg
+        self.deflation = deflation
+        self.starts = starts
+        self.init = init
+        self.random_state = random_state
+        self.tol = tol
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.center = center
+        self.scale = scale
+        self.sample_mode = sample_mode
+        self.mode_names = mode_names
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of X: an array of order >= 2 (NaN or masked: missing), a .npy name, a DataFrame, a
+        DataArray, a sparse tensor, or a Multilinear, SparseTensor or MomentTensor.
+        """
+        data, options = self._prepared(X)
+        with self._threads():
+            fit = fitted(data, options)
+            self._keep(data, options, fit)
+        self._warn(options, fit)
+        return self
+
+    def path(self, X: Any, y: Any = None, *, rho: Any = None) -> TensorPath:
+        """One component over a grid of rho (default: fractions of rho_max and 0), in one batched, certified solve.
+
+        Rows of the answer belong to ``rho``, columns to the distinct solutions that were followed.
+        """
+        data, options = self._prepared(X, remember=False)
+        task = options.task
+        if not task.penalised:
+            raise DataError('path() needs a mode that rho acts on; leave rho "auto", or name modes')
+        with self._threads():
+            pool = rank_one.search(task)
+            rho_max, pool = rank_one.ceiling(task, pool)
+            if rho is None:
+                grid = component.grid_of(rho_max)
+            else:
+                grid = np.sort(np.atleast_1d(np.asarray(rho, dtype=np.float64)))[::-1]
+                if grid.ndim != 1 or not np.isfinite(grid).all() or grid[-1] < 0:
+                    raise DataError(f"rho must be numbers >= 0, got {rho!r}")
+            return component.table(task, rank_one.path(task, pool, grid), data.observed)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Least-squares scores of samples along ``sample_mode``, the vectors of the other modes fixed.
+
+        Row i minimises || A_i - sum_r T[i, r] (o of x_jr, j the other modes) || over the observed entries of sample i.
+        """
+        check_is_fitted(self)
+        mode, rows = self._sample_mode, self.components_
+        array = self._new(X)
+        return scores(array, rows, mode)
+
+    def fit_transform(self, X: Any, y: Any = None, **more: Any) -> np.ndarray:
+        """``fit(X).transform(X)``."""
+        return self.fit(X, y, **more).transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = False
+        return tags
+
+    def _prepared(self, X: Any, *, remember: bool = True) -> tuple[Data, Options]:
+        seconds = self.max_seconds
+        if seconds is not None and not real_number("max_seconds", seconds, "a number > 0") > 0:
+            raise DataError(f"max_seconds must be a number > 0 or None, got {seconds}")
+        clock = Clock(seconds)
+        data, used = take_in(X, mode_names=self.mode_names, center=self.center, scale=self.scale)
+        options = options_of(self.get_params(deep=False), data, clock)
+        mode = data.mode(self.sample_mode, "sample_mode")
+        if data.norm2 == 0.0:
+            raise DataError(
+                "X is zero in all observed entries"
+                + (" after centring" if self.center is not None else "")
+                + ": there is no component to find"
+            )
+        if remember:
+            self._sample_mode, self._standardised = mode, used
+            self._remember_features(X, data)
+        return data, options
+
+    def _remember_features(self, X: Any, data: Data) -> None:
+        if len(data.sizes) == 2 and self._sample_mode == 0 and hasattr(X, "shape"):
+            validate_data(self, X, skip_check_array=True)
+        else:
+            self.n_features_in_ = int(np.prod(data.sizes)) // data.sizes[self._sample_mode]
+
+    def _threads(self) -> Any:
+        if self.n_jobs is None:
+            return nullcontext()
+        import os
+
+        jobs = self.n_jobs
+        return use_threads((os.cpu_count() or 1) if jobs == -1 else whole_number("n_jobs", jobs, 1))
+
+    def _keep(self, data: Data, options: Options, fit: Fit) -> None:
+        self.components_ = list(fit.rows)
+        self.weights_ = fit.weights
+        self.explained_variance_ratio_ = fit.ratio
+        self.certificate_, self.certified_ = fit.certificate, fit.certified
+        self.joint_ = fit.joint
+        self.support_ = [x != 0 for x in fit.rows]
+        self.rho_ = fit.rho
+        first = fit.found[0]
+        self.rho_max_, self.starts_, self.bound_ = first.rho_max, first.ends, first.bound
+        self.path_ = first.table
+        self.n_iter_ = fit.iterations
+        self.mode_names_, self.labels_ = data.names, data.labels
+        self.upper_bound_ = global_bound(data, options, fit.rho[0])
+
+    def _warn(self, options: Options, fit: Fit) -> None:
+        clock = options.task.clock
+        if not fit.certified:
+            why = f" ({clock.reason})" if clock.reason else ""
+            warnings.warn(
+                f"SparseTensorPCA ended without a certificate{why}: {fit.reason}. The best point so far is returned; "
+                "raise max_seconds or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        table = fit.found[0].table
+        if table is not None and np.nanmin(table.bic) > table.zero_bic:
+            warnings.warn(
+                "no component of X stands out from noise: BIC prefers none at all. The best one is returned; set rho or "
+                "n_nonzero if you know better",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _new(self, X: Any) -> np.ndarray:
+        """New samples, standardised as the data of ``fit`` were."""
+        from restpoint.models.tensor_pca import data as intake
+
+        mode = self._sample_mode
+        bare, names, _ = intake._unlabelled(X)
+        if names is not None and self.mode_names is None and names != self.mode_names_:
+            raise DataError(f"X has the modes {names}; fit saw {self.mode_names_}")
+        if intake._is_form(bare):
+            raise DataError("X is a ready-made form, which has no samples to score; give an array")
+        if intake._is_sparse(bare):
+            bare = bare.toarray() if hasattr(bare, "toarray") else bare.todense()
+        elif isinstance(bare, str):
+            bare = intake._mapped(bare)
+        array = dense_array(bare)
+        sizes = [x.shape[1] for x in self.components_]
+        if array.ndim == 2 and len(sizes) == 2 and mode == 0:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        expected = [n if m != mode else -1 for m, n in enumerate(sizes)]
+        wrong = array.ndim != len(sizes) or any(
+            n not in (-1, own) for n, own in zip(expected, array.shape, strict=False)
+        )
+        if wrong:
+            raise ShapeError(
+                f"X has shape {array.shape}; expected {tuple(sizes)} but for mode {mode}, the samples"
+            )
+        if bool(np.isinf(array).any()):
+            raise DataError(
+                "X contains infinity; expected finite numbers, or NaN where an entry is missing"
+            )
+        return intake.restandardised(array, self._standardised, mode, self.mode_names_)

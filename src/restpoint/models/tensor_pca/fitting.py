@@ -1,0 +1,211 @@
+"""From data and options to components: greedy, then refined together where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restpoint.certificates import Certificate
+from restpoint.errors import DataError
+from restpoint.models.tensor_pca import component, conventions, deflation, joint, selection
+from restpoint.models.tensor_pca._weights import Gram, best_weights
+from restpoint.models.tensor_pca.component import Found
+from restpoint.models.tensor_pca.data import Data
+from restpoint.models.tensor_pca.options import Options
+from restpoint.problem import Blocks
+from restpoint.sets import NonnegativeBall
+
+# Less than this share of ||X||^2 is rounding, not a tensor.
+NOTHING = 1e-13
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Components in their conventions: ``rows`` holds one array (R, n) for each mode."""
+
+    rows: tuple[np.ndarray, ...]
+    weights: np.ndarray
+    ratio: np.ndarray
+    certificate: Any
+    certified: bool
+    reason: str
+    iterations: int
+    rho: np.ndarray
+    found: tuple[Found, ...]
+    joint: joint.JointFit | None
+
+
+def fitted(data: Data, options: Options) -> Fit:
+    """All of it."""
+    found, vectors, weights = _greedy(data, options)
+    refined = None
+    several = len(found) > 1
+    if (several and options.deflation == "joint") or data.observed is not None:
+        refined, rho = _refined(data, options, found, vectors, weights)
+        rows = [refined.factors[m] for m in range(len(data.sizes))]
+        certificate: Any = refined.certificate
+        certified, reason = refined.certified, str(refined.status.value)
+        iterations = refined.iterations + sum(f.iterations for f in found)
+        rows = _turned(rows)
+    else:
+        rho = np.array(
+            [[f.rho[data.form.block_of[m]] for m in range(len(data.sizes))] for f in found]
+        )
+        rows = [np.stack([v[m] for v in vectors]) for m in range(len(data.sizes))]
+        certificates: list[Certificate] = [f.certificate for f in found]
+        certificate = certificates if several else certificates[0]
+        certified = all(f.status.name == "CERTIFIED" for f in found)
+        reason = next((str(f.status.value) for f in found if f.status.name != "CERTIFIED"), "")
+        iterations = sum(f.iterations for f in found)
+    gram = _gram(data, rows)
+    if refined is not None:
+        weights = best_weights(gram, np.zeros(len(weights)), np.array(refined.weights))
+    order = np.argsort(-weights, kind="stable")
+    rows, weights, rho = [x[order] for x in rows], weights[order], rho[order]
+    gram = Gram(gram.pairs[np.ix_(order, order)], gram.data[order])
+    if isinstance(certificate, list):
+        certificate = [certificate[r] for r in order]
+    return Fit(
+        tuple(rows), weights, _explained(data, gram, weights), certificate, certified, reason, iterations, rho,
+        tuple(found), refined,
+    )  # fmt: skip
+
+
+def _greedy(
+    data: Data, options: Options
+) -> tuple[list[Found], list[tuple[np.ndarray, ...]], np.ndarray]:
+    """One component after the other; vectors by mode, of length 1."""
+    task, first = options.task, options.task.form
+    found: list[Found] = []
+    vectors: list[tuple[np.ndarray, ...]] = []
+    taken: list[
+        tuple[np.ndarray, ...]
+    ] = []  # what is subtracted: refits where all are refined later
+    weights: list[float] = []
+    whole = task.norm2
+    for r in range(options.components):
+        if r:
+            _refuse_nothing(data, options, whole, taken, np.array(weights))
+            task = _next(task, first, data, options, taken, weights, found)
+        one = component.sought(task, options.wish, data.observed)
+        one = _oriented(options, one)
+        found.append(one)
+        unit, size = conventions.unit_rows(one.xs)
+        by_mode = tuple(unit[k] for k in data.form.block_of)
+        weight = 0.0 if one.empty else float(-task.form.value(unit))
+        del size
+        vectors.append(by_mode)
+        taken.append(by_mode)
+        weights.append(max(0.0, weight))
+        if options.deflation == "joint" and options.components > 1 and not one.empty:
+            w, xs = selection.refitted(task, tuple(x[None] for x in one.xs))
+            taken[-1], weights[-1] = tuple(x[0] for x in xs), float(w[0])
+    if options.deflation == "joint" and options.components > 1:
+        vectors = taken
+    return found, vectors, np.array(weights)
+
+
+def _next(
+    task: Any,
+    first: Any,
+    data: Data,
+    options: Options,
+    taken: Sequence[Blocks],
+    weights: Sequence[float],
+    found: Sequence[Found],
+) -> Any:
+    from dataclasses import replace
+
+    if options.deflation == "orthogonal":
+        task = deflation.projected(task, first, [conventions.unit_rows(f.xs)[0] for f in found])
+        return task if task.norm2 is None else replace(task, norm2=_rest(data, taken, weights))
+    tied = data.form.block_of
+    task = deflation.subtracted(task, first, weights, taken, tied)
+    return task if task.norm2 is None else replace(task, norm2=_rest(data, taken, weights))
+
+
+def _rest(data: Data, rows: Sequence[Blocks], weights: Sequence[float]) -> float:
+    gram = _gram(
+        data, [np.stack([xs[m] for xs in rows]) for m in range(len(data.sizes))], whole=True
+    )
+    w = np.asarray(weights)
+    return max(0.0, float(data.norm2 - 2.0 * w @ gram.data + w @ gram.pairs @ w))  # type: ignore[operator]
+
+
+def _refuse_nothing(
+    data: Data, options: Options, whole: float | None, rows: Sequence[Blocks], weights: np.ndarray
+) -> None:
+    if whole is None:
+        return
+    if _rest(data, rows, weights) <= NOTHING * whole or not np.any(rows[-1][0]):
+        raise DataError(
+            f"after {len(rows)} component(s) nothing is left of X, but n_components={options.components}; ask for at "
+            f"most {len(rows)}"
+        )
+
+
+def _oriented(options: Options, one: Found) -> Found:
+    task = options.task
+    turns = conventions.may_turn(task.sets, task.fixed, task.untied)
+    turned = conventions.oriented(one.xs, turns)
+    if all(np.array_equal(a, b) for a, b in zip(turned, one.xs, strict=True)):
+        return one
+    return component.from_point(task, one, turned)
+
+
+def _refined(
+    data: Data,
+    options: Options,
+    found: Sequence[Found],
+    vectors: Sequence[Blocks],
+    weights: np.ndarray,
+) -> tuple[joint.JointFit, np.ndarray]:
+    """All components together, at the smallest of their rho: what one of them needs, another may not bear."""
+    rho = np.min([f.rho for f in found], axis=0)
+    factors = [np.stack([v[m] for v in vectors]) for m in range(len(data.sizes))]
+    sets = [s if isinstance(s, NonnegativeBall) else None for s in options.task.sets]
+    refined = joint.refine(
+        data.form if data.observed is None else data.observed,
+        weights,
+        factors,
+        rho=list(rho),
+        sets=None if not any(sets) else list(options.task.sets),
+        eps=options.task.tol,
+        max_seconds=options.task.clock.left,
+    )
+    return refined, np.tile(rho, (len(found), 1))
+
+
+def _turned(rows: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Signs as the conventions want them; nonnegative rows have them already."""
+    turned = [np.array(x) for x in rows]
+    for r in range(len(rows[0])):
+        one = conventions.oriented(tuple(x[r] for x in rows), (True,) * len(rows))
+        for x, own in zip(turned, one, strict=True):
+            x[r] = own
+    return turned
+
+
+def _gram(data: Data, rows: Sequence[np.ndarray], *, whole: bool = False) -> Gram:
+    """Inner products of the components with each other and with X, over the observed entries."""
+    if data.observed is not None and not whole:
+        return joint.observed_gram(data.observed, list(rows))
+    pairs = np.ones((len(rows[0]), len(rows[0])))
+    for x in rows:
+        pairs = pairs * (x @ x.T)
+    blocks = tuple(rows[modes[0]] for modes in data.form.modes_of)
+    return Gram(pairs, -np.asarray(data.form.value(blocks)))
+
+
+def _explained(data: Data, gram: Gram, weights: np.ndarray) -> np.ndarray:
+    """Increments of 1 - ||A - fit_k||^2 / ||A||^2, fit_k of the first k components."""
+    if not data.norm2:
+        return np.full(len(weights), np.nan)
+    total = []
+    for k in range(1, len(weights) + 1):
+        w = weights[:k]
+        total.append(2.0 * w @ gram.data[:k] - w @ gram.pairs[:k, :k] @ w)
+    return np.diff(np.array([0.0, *total])) / data.norm2

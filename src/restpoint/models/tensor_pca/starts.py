@@ -1,0 +1,227 @@
+"""Where runs begin, and which of their ends are the same solution."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restpoint.errors import DataError, ShapeError
+from restpoint.models.tensor_pca.task import Task
+from restpoint.problem import Blocks
+
+# Strong entries that are screened, and the entries of the small tensors around them, all together.
+SCREENED, AROUND = 1000, 2_000_000
+# Two solutions are one where the cosines of all their blocks exceed this.
+SAME = 0.99
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One of the distinct solutions that starts led to.
+
+    value     Phi; gap: its certified bound, ``inf`` where the start was given up before it had one
+    count     how many starts ended there
+    """
+
+    value: float
+    gap: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The distinct solutions of one component, best first, and how likely it is that a start would find another one.
+
+    ``unseen`` is the Good-Turing estimate (solutions seen once) / starts of the chance that one more start ends at a
+    solution not seen so far; a better one is at most as likely.
+    """
+
+    solutions: tuple[Solution, ...]
+    starts: int
+
+    @property
+    def unseen(self) -> float:
+        return sum(s.count == 1 for s in self.solutions) / max(1, self.starts)
+
+    def __len__(self) -> int:
+        return len(self.solutions)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.starts} starts, {len(self)} distinct ends; chance of an unseen one {self.unseen:.0%}"
+        ]
+        lines += [
+            f"  value {s.value:.6g}  gap {s.gap:.1e}  {s.count} times" for s in self.solutions[:10]
+        ]
+        return "\n".join(lines)
+
+
+def given(init: Any, task: Task) -> Blocks | None:
+    """The starting points that ``init`` asks for beside the screened ones; None for random ones."""
+    if isinstance(init, str):
+        if init == "random":
+            return None
+        if init == "svd":
+            return singular_vectors(task)
+        raise DataError(f'init must be "random", "svd" or arrays, one a mode, got {init!r}')
+    if not isinstance(init, (tuple, list)) or len(init) != len(task.modes):
+        raise DataError(
+            f'init must be "random", "svd" or a list with one array a block of {len(task.modes)}, got {type(init).__name__}'
+        )
+    arrays = []
+    for i, (value, n) in enumerate(zip(init, task.sizes, strict=True)):
+        x = np.atleast_2d(np.asarray(value, dtype=np.float64))
+        if x.shape[-1] != n or x.ndim != 2 or not np.isfinite(x).all():
+            raise ShapeError(
+                f"init[{i}] has shape {np.shape(value)}; expected finite numbers of shape ({n},) or (starts, {n})"
+            )
+        arrays.append(unit(x))
+    if len({len(x) for x in arrays}) > 1:
+        raise ShapeError(
+            "the arrays of init hold different numbers of starts; give all of them the same"
+        )
+    return tuple(arrays)
+
+
+def singular_vectors(task: Task) -> Blocks:
+    """Leading left singular vectors of the unfoldings, the k-th ones of all modes together as start k."""
+    tensor = None if task.entries is None else task.entries.tensor
+    if tensor is None:
+        raise DataError('init="svd" needs a dense array; use init="random" or give arrays')
+    count = min(task.starts, *task.sizes)
+    blocks = []
+    for own in task.modes:
+        axis, side = own[0], tensor.shape[own[0]]
+        gram = np.zeros((side, side))
+        other = 0 if axis else 1
+        step = max(1, 2_000_000 // max(1, tensor.size // tensor.shape[other]))
+        for begin in range(0, tensor.shape[other], step):
+            piece = tensor[(slice(None),) * other + (slice(begin, begin + step),)]
+            M = np.moveaxis(piece, axis, 0).reshape(side, -1).astype(np.float64, copy=False)
+            gram += M @ M.T
+        blocks.append(np.linalg.eigh(gram)[1][:, ::-1][:, :count].T.copy())
+    return signed(tuple(blocks), task)
+
+
+def signed(xs: Blocks, task: Task) -> Blocks:
+    """The first block turned so that A(xs) >= 0."""
+    turn = np.where(task.form.value(xs) > 0, -1.0, 1.0)[:, None]
+    return (xs[0] * turn, *xs[1:])
+
+
+def screened(task: Task, least: float) -> Blocks | None:
+    """Starts grown from the strongest entries, the best of them first; None where entries cannot be looked at.
+
+    Around each of the strongest entries (i_1, ..., i_d) lie d fibres; their indices of largest modulus make a small
+    tensor, on which a few sweeps of x_m <- soft(A(x without m), ``least``) / norm are run, for all entries at once and
+    without a read of A. A planted sparse component shows here long before it shows in unfoldings: its entries must
+    reach the largest of the noise, sqrt(2 log N), while singular vectors need a norm of N^(1/4).
+    """
+    entries = task.entries
+    if entries is None or not task.untied:
+        return None
+    index = entries.strongest(min(SCREENED, 50 * task.starts))
+    if entries.tensor is None or not len(index[0]):
+        return _axes(index, task)
+    d, count = len(task.sizes), len(index[0])
+    side = max(2, min(12, int((AROUND / count) ** (1.0 / d))))
+    chosen = []
+    for m, n in enumerate(task.sizes):
+        fibre = np.abs(entries.fibres(index, m))
+        k = min(side, n)
+        chosen.append(np.argpartition(fibre, n - k, axis=1)[:, n - k :])
+    small = entries.at(
+        tuple(
+            own.reshape((count,) + tuple(-1 if q == m else 1 for q in range(d)))
+            for m, own in enumerate(chosen)
+        )
+    )
+    xs = _grown(small, least)
+    value = np.sum(_partial(small, xs, 0) * xs[0], axis=1)
+    order = np.argsort(-value, kind="stable")[: task.starts]
+    blocks = []
+    for x, own, n in zip(xs, chosen, task.sizes, strict=True):
+        whole = np.zeros((len(order), n))
+        np.put_along_axis(whole, own[order], x[order], axis=1)
+        blocks.append(whole)
+    return tuple(blocks)
+
+
+def _axes(index: tuple[np.ndarray, ...], task: Task) -> Blocks | None:
+    """One start at each of the strongest entries itself."""
+    if not len(index[0]):
+        return None
+    kept = tuple(i[: task.starts] for i in index)
+    blocks = tuple(np.eye(n)[i] for n, i in zip(task.sizes, kept, strict=True))
+    return signed(blocks, task)
+
+
+def _grown(small: np.ndarray, least: float, sweeps: int = 5) -> list[np.ndarray]:
+    """Sweeps on many small tensors at once, from their own largest fibres."""
+    d = small.ndim - 1
+    xs = []
+    flat = np.abs(small).reshape(len(small), -1)
+    top = np.unravel_index(np.argmax(flat, axis=1), small.shape[1:])
+    for m in range(d):
+        fibre = np.moveaxis(small, 1 + m, -1)[
+            (np.arange(len(small)), *(top[q] for q in range(d) if q != m))
+        ]
+        xs.append(unit(fibre))
+    for _ in range(sweeps):
+        for m in range(d):
+            g = _partial(small, xs, m)
+            shrunk = np.sign(g) * np.maximum(np.abs(g) - least, 0.0)
+            weak = ~shrunk.any(axis=1, keepdims=True)
+            xs[m] = unit(np.where(weak, g, shrunk))
+    return xs
+
+
+def _partial(small: np.ndarray, xs: list[np.ndarray], mode: int) -> np.ndarray:
+    """Each small tensor contracted with its vectors in all modes but one."""
+    left = small
+    for m in reversed(range(len(xs))):
+        if m != mode:
+            left = np.einsum("z...a,za->z...", np.moveaxis(left, 1 + m, -1), xs[m])
+    return left
+
+
+def unit(x: np.ndarray) -> np.ndarray:
+    """Rows of length 1; zero rows stay."""
+    size = np.linalg.norm(x, axis=-1, keepdims=True)
+    return x / np.where(size > 0, size, 1.0)
+
+
+def distinct(xs: Blocks, order: np.ndarray, same: float = SAME) -> tuple[np.ndarray, np.ndarray]:
+    """The first of each group of equal solutions, in ``order``, and the group of every point.
+
+    Equal are two points whose blocks have cosines above ``same`` in modulus; zero equals zero.
+    """
+    alike = np.ones((len(order), len(order)), dtype=bool)
+    for x in xs:
+        u = unit(x)
+        none = ~u.any(axis=1)
+        alike &= (np.abs(u @ u.T) > same) | (none[:, None] & none[None, :])
+    group = np.full(len(order), -1)
+    leaders: list[int] = []
+    for i in order:
+        if group[i] >= 0:
+            continue
+        members = alike[i] & (group < 0)
+        members[i] = True
+        group[members] = len(leaders)
+        leaders.append(int(i))
+    return np.asarray(leaders, dtype=np.int64), group
+
+
+def summarised(value: np.ndarray, gap: np.ndarray, xs: Blocks) -> Starts:
+    """The distinct ends of runs, best first."""
+    order = np.argsort(value, kind="stable")
+    leaders, group = distinct(xs, order)
+    found = [
+        Solution(float(value[i]), float(gap[i]), int(np.sum(group == g)))
+        for g, i in enumerate(leaders)
+    ]
+    return Starts(tuple(found), math.prod(value.shape))

@@ -1,0 +1,148 @@
+"""One component as an optimisation problem, and the budget in which it is sought."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from restpoint.array import Array
+from restpoint.models.tensor_pca.entries import Entries
+from restpoint.penalties import L1, Penalty
+from restpoint.problem import Block, Blocks, Problem
+from restpoint.run import Result, Status, Stop, solve
+from restpoint.run.retire import Retire
+from restpoint.sets import Set
+from restpoint.smooth import Smooth
+
+
+@dataclass
+class Clock:
+    """The time left to the whole fit; Ctrl-C ends it."""
+
+    max_seconds: float | None = None
+    began: float = field(default_factory=time.monotonic)
+    interrupted: bool = False
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, None for no limit."""
+        if self.interrupted:
+            return 0.0
+        if self.max_seconds is None:
+            return None
+        return max(0.0, self.max_seconds - (time.monotonic() - self.began))
+
+    @property
+    def over(self) -> bool:
+        """Whether to come to an end with what there is."""
+        return self.left is not None and self.left <= 0.0
+
+    @property
+    def reason(self) -> str:
+        """Why it came to an end."""
+        return "Ctrl-C" if self.interrupted else "max_seconds" if self.over else ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """minimise -A(x_1, ..., x_b) + fixed penalties + rho sum_i r_i ||x_i||_1 over sets, for b blocks.
+
+    ``form`` is -A with its deflations, ``ratios`` the r_i (0 leaves a block dense), ``fixed`` the penalties that a user
+    gave instead of l1, ``modes`` the modes of every block (several where modes are tied).
+    """
+
+    form: Smooth
+    sets: tuple[Set, ...]
+    ratios: tuple[float, ...]
+    fixed: tuple[Penalty | None, ...]
+    modes: tuple[tuple[int, ...], ...]
+    entries: Entries | None
+    count: int
+    norm2: float | None
+    clock: Clock
+    starts: int
+    seed: int
+    tol: float
+    init: Any
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The length of every block."""
+        return tuple(shape[0] for shape in self.form.shapes)
+
+    @property
+    def untied(self) -> bool:
+        """Whether every mode has a block of its own."""
+        return all(len(own) == 1 for own in self.modes)
+
+    @property
+    def work(self) -> float:
+        """Multiplications of one gradient, roughly."""
+        if self.entries is not None and self.entries.tensor is not None:
+            return float(self.count)
+        return float(8 * self.count if self.entries is None else 8 * len(self.entries.index[0]))
+
+    def problem(self, rho: Any) -> Problem:
+        """The problem at ``rho``: one number, an array of them (a batch of problems), or a tuple with one a block."""
+        rhos = rho if isinstance(rho, tuple) else tuple(_times(rho, r) for r in self.ratios)
+        return Problem(
+            self.form,
+            [
+                Block(s, fixed if fixed is not None else (L1(own) if np.any(own) else None))
+                for s, fixed, own in zip(self.sets, self.fixed, rhos, strict=True)
+            ],
+        )
+
+    def run(
+        self, rho: Any, eps: float, *, x0: Blocks | None = None, iterations: int = 2000, **more: Any
+    ) -> Result:
+        """``solve`` within the budget."""
+        retire = more.pop("retire", None)
+        stop = Stop(max_iterations=iterations, max_seconds=self.clock.left)
+        if retire is not None:
+            stop = replace(stop, retire=retire) if hasattr(stop, "retire") else stop
+        problem = self.problem(rho)
+        if x0 is not None:
+            x0 = problem.project(x0)
+        result = solve(problem, eps=eps, x0=x0, rng=self.seed, stop=stop, **more)
+        if bool(np.any(np.asarray(result.status, dtype=object) == Status.INTERRUPTED)):
+            self.clock.interrupted = True
+        return result
+
+    def gain(self, xs: Blocks) -> Array:
+        """A(xs) less the fixed penalties, per point."""
+        value = -self.form.value(xs)
+        for penalty, x in zip(self.fixed, xs, strict=True):
+            if penalty is not None:
+                value = value - penalty.value(x)
+        return value
+
+    def weighted(self, xs: Blocks) -> Array:
+        """sum_i r_i ||x_i||_1 per point."""
+        total = np.zeros(xs[0].shape[:-1])
+        for r, x in zip(self._free, xs, strict=True):
+            total = total + r * np.abs(x).sum(axis=-1)
+        return total
+
+    @property
+    def penalised(self) -> bool:
+        """Whether rho enters at all."""
+        return any(self._free)
+
+    @property
+    def _free(self) -> tuple[float, ...]:
+        return tuple(
+            0.0 if own is not None else r for r, own in zip(self.ratios, self.fixed, strict=True)
+        )
+
+
+def _times(rho: Any, ratio: float) -> Any:
+    if ratio == 0.0:
+        return 0.0
+    return float(rho) * ratio if np.ndim(rho) == 0 else np.asarray(rho) * ratio
+
+
+RETIRE = Retire(closeness=1e-3, prospect=None)
