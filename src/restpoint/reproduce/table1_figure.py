@@ -56,7 +56,7 @@ def figure(paths: Sequence[Path], rows: Sequence[Row]) -> None:
             axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_ylabel("A(x) at the last iterate")
     axes[1, 0].set_ylabel("iterations (dotted: cap)")
-    _legend(sheet)
+    _legend(sheet, any(printed_runs(n, name) for n in sizes for name in names))
     for path in paths:
         sheet.savefig(path, dpi=200)
 
@@ -75,13 +75,15 @@ def _printed(above: Any, below: Any, place: float, runs: list[Run]) -> None:
     below.plot([place] * len(runs), [run.iterations for run in runs], "_", **style)
 
 
-def _legend(sheet: Any) -> None:
+def _legend(sheet: Any, printed: bool) -> None:
     from matplotlib.lines import Line2D
 
     dot: dict[str, Any] = {"marker": ".", "ls": "", "ms": 9.0, "mew": 0.0}
     handles = [
         Line2D([], [], color=OURS, label="our runs", **dot),
         Line2D([], [], color=COLLAPSED, label="ours, ended at zero (BCD: |A(x)| ≤ 2)", **dot),
-        Line2D([], [], color=PRINTED, marker="_", ls="", ms=9, mew=1.6, label="printed runs"),
     ]
-    sheet.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
+    if printed:
+        style: dict[str, Any] = {"marker": "_", "ls": "", "ms": 9, "mew": 1.6}
+        handles.append(Line2D([], [], color=PRINTED, label="printed runs", **style))
+    sheet.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
