@@ -314,6 +314,24 @@ def test_every_size_of_the_paper_has_its_windows():
         assert names.count("R4") == 2
 
 
+def test_windows_are_those_measured_beforehand():
+    found = [made(n=n, method=name) for n in (8, 30) for name in table1.PRINTED]
+    windows = {(v.name, v.n, v.what): (v.low, v.high) for v in verdicts(found)}
+    for (name, n, what), (low, high) in {
+        ("R1", 8, "mean A(x), Algorithm 5"): (6.6, 7.3),
+        ("R1", 30, "mean nonzeros, Algorithm 5"): (60.5, 64.5),
+        ("R2", 8, "zero share, Algorithm 5"): (0.17, 0.45),
+        ("R2", 30, "zero share, Algorithm 5"): (0.0, 0.18),
+        ("R2", 30, "zero share, Algorithm 6"): (0.04, 0.32),
+        ("R2", 8, "zero share, Algorithm 6 - Algorithm 5"): (-0.05, 1.0),
+        ("R3", 30, "median iterations, Algorithm 6"): (260, 440),
+        ("R4", 8, "negative share, BCD"): (0.35, 0.65),
+        ("R4", 30, "share at the cap, BCD"): (0.5, 1.0),
+        ("R5", 8, "iterations that raised Phi by > 1e-09, Algorithm 6"): (0.0, 0.0),
+    }.items():
+        assert windows[name, n, what] == pytest.approx((low, high), abs=1e-12)
+
+
 # --- files --------------------------------------------------------------------------------------------
 
 

@@ -84,6 +84,10 @@ class Watched(Method):
     def exact(self) -> bool:
         return self.method.exact
 
+    @property
+    def moves_together(self) -> bool:
+        return self.method.moves_together
+
     def check(self, problem: Problem) -> None:
         self.method.check(problem)
 
