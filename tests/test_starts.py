@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import restpoint as rp
+import restpoint.kernels
 from method_cases import tensor, tensor_problem, unit_starts
 from restpoint.errors import CapabilityError, DataError
 
@@ -169,3 +170,88 @@ def test_repeats_keep_the_bound_and_save_reads():
 def test_repeats_must_be_a_number():
     with pytest.raises(DataError, match="repeats"):
         rp.GaussSeidel(repeats=-1)
+
+
+# --- momentum -----------------------------------------------------------------------------------------
+
+
+def test_momentum_saves_sweeps_never_raises_phi_and_keeps_the_bound():
+    work = []
+    for momentum in (0.0, 0.75):
+        method = rp.ConditionalGradient(rp.GaussSeidel(repeats=2, momentum=momentum), rp.FullStep())
+        total = 0.0
+        for seed in range(3):
+            problem = tensor_problem(tensor(10, 10, 10, 10, seed=seed), 0.85)
+            result = rp.solve(problem, method, starts=10)
+            assert result.certified.all()
+            assert np.all(result.used <= result.bound.count)
+            assert np.nanmax(np.diff(result.trace.value, axis=0)) <= 1e-13
+            total += float(np.mean(result.work["gradients"]))
+        work.append(total)
+    assert work[1] < 0.75 * work[0]
+
+
+def test_every_sweep_with_momentum_lowers_phi_by_the_largest_gap():
+    problem = tensor_problem(tensor(5, 4, 6, seed=3), 0.1)
+    method = rp.ConditionalGradient(rp.GaussSeidel(repeats=1, momentum=3.0), rp.FullStep())
+    result = rp.solve(problem, method, starts=20, stop=rp.Stop(patience=None))
+    drops = result.trace.value[:-1] - result.trace.value[1:]
+    moving = np.arange(len(drops))[:, None] < result.iterations
+    assert np.all((drops >= result.trace.gap[:-1] - 1e-13)[moving])
+
+
+def test_a_start_with_momentum_goes_its_own_way():
+    problem = tensor_problem(tensor(5, 4, 6, 3, seed=7), 0.2)
+    method = rp.ConditionalGradient(rp.GaussSeidel(repeats=1, momentum=1.0), rp.FullStep())
+    x0 = unit_starts(problem.shapes, 5)
+    together = rp.solve(problem, method, x0=x0)
+    for i in range(5):
+        alone = rp.solve(problem, method, x0=tuple(x[i] for x in x0))
+        assert alone.iterations == together.iterations[i]
+        for a, b in zip(alone.xs, together.xs, strict=True):
+            np.testing.assert_allclose(a, b[i], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "reference", "sum", "tied", "function"])
+def test_momentum_on_other_forms_certifies_the_same_kind_of_point(kind):
+    A = tensor(5, 5, 5, seed=11)
+    block = rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.3))
+    blocks = [block] * 3
+    if kind == "sparse":
+        f = rp.smooth.SparseTensor(np.argwhere(A != 0), A[A != 0], A.shape)
+    elif kind == "sum":
+        weights, factors = rp.smooth.rank_one(unit_starts([(5,)] * 3), 2.0)
+        f = rp.smooth.Sum(
+            rp.smooth.Multilinear(A), rp.smooth.FactoredTensor((weights, factors), 1.0)
+        )
+    elif kind == "tied":
+        f, blocks = rp.smooth.Multilinear(A, tied=(0, 1, 1)), blocks[:2]
+    elif kind == "function":
+        f = rp.smooth.Function(
+            lambda x, y: float(-x @ A[0] @ y),
+            lambda x, y: (-A[0] @ y, -A[0].T @ x),
+            shapes=[5, 5],
+            constant=9.0,
+        )
+        blocks = blocks[:2]
+    else:
+        f = rp.smooth.Multilinear(A)
+        f.kernel = rp.kernels.Reference(A)
+    order = rp.GaussSeidel(repeats=2, momentum=0.75)
+    full = kind in ("sparse", "sum", "reference")
+    method = (
+        rp.ConditionalGradient(order, rp.FullStep())
+        if full
+        else rp.ProximalGradient(order, rp.Majorant(9.0))
+    )
+    result = rp.solve(rp.Problem(f, blocks), method, starts=4)
+    assert result.certified.all()
+    assert np.nanmax(np.diff(result.trace.value, axis=0)) <= 1e-13
+
+
+@pytest.mark.parametrize("momentum", [-0.1, float("nan"), "fast"])
+def test_momentum_must_be_a_number(momentum):
+    with pytest.raises(DataError, match="momentum"):
+        rp.GaussSeidel(momentum=momentum)
+    with pytest.raises(DataError, match="largest-gap"):
+        rp.GaussSeidel("cyclic", momentum=0.5)

@@ -1,8 +1,9 @@
 """Methods: four independent choices (step, order, smoothness, gradient) and the wrappers around them."""
 
 from restpoint.methods.base import BlockMethod, Key, Look, Method, State, Work
+from restpoint.methods.gauss_seidel import GaussSeidel
 from restpoint.methods.gradients import Exact, Gradient, MiniBatch, Smoothed
-from restpoint.methods.orders import GaussSeidel, Jacobi, MaxImprovement, Order, RandomOrder
+from restpoint.methods.orders import Jacobi, MaxImprovement, Order, RandomOrder
 from restpoint.methods.smoothness import FullStep, Majorant, Smoothness
 from restpoint.methods.steps import ConditionalGradient, ProximalGradient
 from restpoint.methods.trials import Armijo, Doubling

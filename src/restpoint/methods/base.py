@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from restpoint.array import Array
 from restpoint.errors import CapabilityError, described
+from restpoint.methods.gauss_seidel import GaussSeidel
 from restpoint.methods.gradients import Exact, Gradient
-from restpoint.methods.orders import GaussSeidel, Jacobi, Order
+from restpoint.methods.orders import Jacobi, Order
 from restpoint.methods.smoothness import Majorant, Smoothness
 from restpoint.methods.state import Key, Look, Seen, State, Work, see
 from restpoint.problem import Block, Blocks, Problem
@@ -126,7 +127,7 @@ class BlockMethod(Method):
         look, samples = self.look(problem, xs, key)
         work = Work(1.0, len(xs), samples)
         memory = self.smoothness.remembered(look)
-        return State(xs, look, curvature, None, work, key, None, memory)
+        return State(xs, look, curvature, None, work, key, None, None, memory)
 
     def step(self, problem: Problem, state: State) -> State:
         return self.smoothness.step(self, problem, state)
@@ -134,12 +135,12 @@ class BlockMethod(Method):
     def take_step(self, problem: Problem, state: State) -> State:
         """One iteration with the constants in force."""
         order = self.order if len(state.xs) > 1 else _TOGETHER
-        xs, promised, work, sweep = order.advance(self, problem, state)
+        xs, promised, work, sweep, trail = order.advance(self, problem, state)
         key = state.key.next()
         look, samples = self.look(problem, xs, key, sweep)
         spent, carried = (1.0, None) if sweep is None else (sweep.spent, sweep.carried)
         work = work.plus(spent, len(xs), samples)
-        return State(xs, look, state.curvature, promised, work, key, carried)
+        return State(xs, look, state.curvature, promised, work, key, carried, trail, state.memory)
 
 
 # With one block every order is the same; this one does nothing superfluous.

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from restpoint.array import Array, generator, namespace, where, whole_number
-from restpoint.errors import CapabilityError, DataError
-from restpoint.methods.state import State, Work, see, seen_in
+from restpoint.array import Array, generator, namespace, where
+from restpoint.errors import DataError
+from restpoint.methods.state import State, Work, seen_in
 from restpoint.problem import Blocks, Problem
 from restpoint.smooth import Curvature, Sweep
 
@@ -23,6 +23,7 @@ class Advance(NamedTuple):
     promised: Array
     work: Work
     sweep: Sweep | None = None
+    trail: Blocks | None = None  # what the order wants to see again: some of the blocks
 
 
 class Order(ABC):
@@ -47,11 +48,11 @@ class Jacobi(Order):
     moves_together: ClassVar[bool] = True
 
     def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
-        moved, promised = _all_moves(method, problem, state)
+        moved, promised = all_moves(method, problem, state)
         total = promised[0]
         for decrease in promised[1:]:
             total = total + decrease
-        return Advance(moved, total, Work(0.0, _prox_calls(method, len(moved)), 0.0))
+        return Advance(moved, total, Work(0.0, prox_calls(method, len(moved)), 0.0))
 
 
 @dataclass(frozen=True)
@@ -69,77 +70,10 @@ class MaxImprovement(Order):
             raise DataError(f'rule must be "gap" or "decrease", got {self.rule!r}')
 
     def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
-        moved, promised = _all_moves(method, problem, state)
+        moved, promised = all_moves(method, problem, state)
         scores = state.look.gaps if self.rule == "gap" else promised
-        xs, promise = _only_best(scores, moved, promised, state.xs)
-        return Advance(xs, promise, Work(0.0, _prox_calls(method, len(moved)), 0.0))
-
-
-@dataclass(frozen=True)
-class GaussSeidel(Order):
-    """One block after the other, each from the gradient at the newest point; blockwise constants suffice.
-
-    ``first="largest-gap"`` opens every sweep with the block whose gap is largest, which makes the sweep at least
-    as good as a step of MaxImprovement (theory A13). ``"cyclic"`` does not, and without curvature it may cycle
-    forever from d = 3 blocks on (theory E30): then it is refused.
-
-    After its first block a sweep moves group by group those blocks whose gradients f keeps while only blocks of the
-    group change (the halves of the modes of a tensor, see ``Sweep.groups``), and each group ``repeats`` more times:
-    that costs next to nothing, and A13 allows further updates in any order.
-    """
-
-    takes_samples: ClassVar[bool] = False
-
-    first: str = "largest-gap"
-    repeats: int = 0
-
-    def __post_init__(self) -> None:
-        if self.first not in ("largest-gap", "cyclic"):
-            raise DataError(f'first must be "largest-gap" or "cyclic", got {self.first!r}')
-        object.__setattr__(self, "repeats", whole_number("repeats", self.repeats, 0))
-
-    def check(self, problem: Problem, curvature: Curvature) -> None:
-        if self.first == "cyclic" and len(problem.blocks) > 2 and 0.0 in curvature.constants:
-            raise CapabilityError(
-                "cyclic Gauss-Seidel with constant 0 has no guarantee for 3 or more blocks: it can cycle "
-                'forever (theory E30); use GaussSeidel(first="largest-gap"), or a positive Majorant constant'
-            )
-
-    def advance(self, method: BlockMethod, problem: Problem, state: State) -> Advance:
-        d, p = len(state.xs), state.curvature.p
-        xs, work = state.xs, Work()
-        promise = 0.0
-        sweep = problem.smooth.sweep(xs, state.carried)
-        if self.first == "largest-gap":
-            moved, promised = _all_moves(method, problem, state)
-            xs, promise = _only_best(state.look.gaps, moved, promised, xs)
-            work = work.plus(oracle_calls=_prox_calls(method, d))
-            for i, x in enumerate(xs):
-                sweep.update(i, x)
-        for k, i in enumerate(self._visits(sweep)):
-            block = problem.blocks[i]
-            if k == 0 and self.first == "cyclic":
-                seen = seen_in(state.look, 0)  # nothing has moved yet
-            else:
-                seen = see(block, xs[i], sweep.partial(i), block.penalty.value(xs[i]))
-                work = work.plus(oracle_calls=1.0)
-            x, decrease = method.move(block, xs[i], seen, state.curvature.constants[i], p)
-            work = work.plus(oracle_calls=_prox_calls(method, 1))
-            sweep.update(i, x)
-            xs = (*xs[:i], x, *xs[i + 1 :])
-            promise = promise + decrease
-        return Advance(xs, promise, work, sweep)
-
-    def _visits(self, sweep: Sweep) -> list[int]:
-        """The blocks in the order in which a sweep moves them."""
-        if self.first == "cyclic":
-            return list(range(len(sweep.xs)))
-        return [
-            i
-            for group in sweep.groups
-            for _ in range(1 + self.repeats * (len(group) > 1))
-            for i in group
-        ]
+        xs, promise = only_best(scores, moved, promised, state.xs)
+        return Advance(xs, promise, Work(0.0, prox_calls(method, len(moved)), 0.0))
 
 
 @dataclass(frozen=True)
@@ -157,10 +91,10 @@ class RandomOrder(Order):
             state.curvature.p,
         )
         xs = (*state.xs[:i], x, *state.xs[i + 1 :])
-        return Advance(xs, promise, Work(0.0, _prox_calls(method, 1), 0.0))
+        return Advance(xs, promise, Work(0.0, prox_calls(method, 1), 0.0))
 
 
-def _all_moves(
+def all_moves(
     method: BlockMethod, problem: Problem, state: State
 ) -> tuple[Blocks, tuple[Array, ...]]:
     """Where each block would go by itself, and what that promises."""
@@ -173,7 +107,7 @@ def _all_moves(
     return tuple(moved), tuple(promised)
 
 
-def _only_best(
+def only_best(
     scores: tuple[Array, ...], moved: Blocks, promised: tuple[Array, ...], xs: Blocks
 ) -> tuple[Blocks, Array]:
     """Move, per start, only the block whose score is largest (the first of equals)."""
@@ -187,6 +121,6 @@ def _only_best(
     return new, promise
 
 
-def _prox_calls(method: BlockMethod, blocks: int) -> float:
+def prox_calls(method: BlockMethod, blocks: int) -> float:
     """Prox answers cost a call of their own; conditional gradient reuses the look's."""
     return float(blocks) if method.calls_prox else 0.0

@@ -65,9 +65,8 @@ class State:
     work: Work  # of the last step
     key: Key
     carried: Any  # what f kept along the last sweep, true at ``xs``; None for nothing
-    memory: Any = (
-        None  # what the method itself remembers: arrays with the batch first; None for nothing
-    )
+    trail: Any = None  # blocks that the order wants to see again; None for nothing
+    memory: Any = None  # what the smoothness rule remembers; None for nothing
 
 
 class Seen:

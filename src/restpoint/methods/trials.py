@@ -38,8 +38,8 @@ class Trials(Smoothness):
         accepted = _accepted(state.look, tried.look, wanted)
         memory = self.next(state.memory, accepted, tried)
         # A refused trial promises nothing, and what f kept along it is true elsewhere.
-        old = replace(state, promised=None, carried=None)
-        new = where(accepted, replace(tried, promised=None, carried=None), old)
+        old = replace(state, promised=None, carried=None, trail=None)
+        new = where(accepted, replace(tried, promised=None, carried=None, trail=None), old)
         return replace(new, key=state.key.next(), work=tried.work, memory=memory)
 
     @abstractmethod

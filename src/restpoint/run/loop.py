@@ -28,9 +28,9 @@ from restpoint.run.status import Status
 from restpoint.run.stop import Relative, Stop, trouble_of_scale, usable
 from restpoint.run.store import Store
 
-# Survivors are gathered at multiples of this many iterations, when at most half of the rows still run, and whenever
-# a start turned NaN (no code shall see it again): rules without a clock, so that a run repeats itself.
-GATHER_EVERY = 16
+# Survivors are gathered at multiples of this many iterations, when at most this share of the rows still run, and
+# whenever a start turned NaN (no code shall see it again): rules without a clock, so that a run repeats itself.
+GATHER_EVERY, GATHER_SHARE = 4, 0.85
 # A start whose proposals were refused so often sits at the rounding floor.
 REFUSALS = 40
 
@@ -81,7 +81,6 @@ class Loop:
         )
         self.rows = Rows.opened(self.eps, self._limits(seed))
         self._judge(value, gap)
-        self._gather()
 
     # -- moving ------------------------------------------------------------------------------------------
 
@@ -95,6 +94,7 @@ class Loop:
 
     def advance(self) -> None:
         """One iteration of all starts that still run."""
+        self._gather()
         try:
             with np.errstate(all="ignore"):
                 state = self.method.step(self.problem, self.state)
@@ -110,7 +110,6 @@ class Loop:
         moved = np.where(self.rows.active, self.rows.start, -1)
         self.promise.check(self.problem, self.previous, state, moved, self.iteration)
         self._judge(value, gap)
-        self._gather()
 
     def fail(self, error: Exception) -> None:
         """Code outside the library raised: end here with what there is."""
@@ -319,9 +318,10 @@ class Loop:
         self.ledger.close(who, status, self.iteration, self.total)
 
     def _gather(self) -> None:
-        """Carry on with the survivors alone, once they are at most half of the rows."""
+        """Carry on with the survivors alone, once enough of the rows are finished."""
         active = self.rows.active
-        due = self.iteration % GATHER_EVERY == 0 and 2 * active.sum() <= len(active)
+        few = active.sum() <= GATHER_SHARE * len(active)
+        due = self.iteration % GATHER_EVERY == 0 and few
         if not (due or self._poisoned) or not active.any():
             return
         self._best_store.write(self.best, self.rows.start)

@@ -177,12 +177,21 @@ class _FormSweep(Sweep):
     def __init__(self, smooth: MultilinearForm, xs: Blocks, carried: Any = None) -> None:
         super().__init__(smooth, xs)
         self._kept: Kept = smooth.kernel.keep(smooth._vectors(xs), carried)
+        self._newest: tuple[int, Array] | None = None  # a block and its gradient, while it is true
 
     def partial(self, i: int) -> Array:
         form = self.smooth
         partial = form.sign * reduce(_add, (self._kept.partial(m) for m in form.modes_of[i]))
         self.spent = self._kept.spent
+        self._newest = (i, partial)
         return partial
+
+    def value(self) -> Array | None:
+        """x_i'grad_i f, f being linear in block i."""
+        if self._newest is None or not self.smooth.untied:
+            return None
+        i, partial = self._newest
+        return inner(self.xs[i], partial)
 
     def value_and_gradient(self) -> tuple[Array, Blocks]:
         form = self.smooth
@@ -199,6 +208,8 @@ class _FormSweep(Sweep):
         return self._kept.carried
 
     def update(self, i: int, x: Array) -> None:
+        if self._newest is not None and self._newest[0] != i and x is not self.xs[i]:
+            self._newest = None
         super().update(i, x)
         for m in self.smooth.modes_of[i]:
             self._kept.update(m, x)

@@ -173,6 +173,10 @@ class _SumSweep(Sweep):
         self.spent = max(sweep.spent for sweep in self._sweeps)
         return partial
 
+    def value(self) -> Array | None:
+        values = [sweep.value() for sweep in self._sweeps]
+        return None if any(value is None for value in values) else reduce(add, values)
+
     def value_and_gradient(self) -> tuple[Array, Blocks]:
         answers = [sweep.value_and_gradient() for sweep in self._sweeps]
         self.spent = max(sweep.spent for sweep in self._sweeps)
