@@ -15,10 +15,12 @@ from restpoint.models.tensor_pca.rank_one import Path, Pool
 from restpoint.models.tensor_pca.starts import Starts, unit
 from restpoint.models.tensor_pca.task import Task
 from restpoint.problem import Blocks, Problem
-from restpoint.run import Result, Status
+from restpoint.run import Status
 
 # The grid of an automatic rho, in units of rho_max: from nearly the first nonzero solution down to little sparsity.
 HIGHEST, LOWEST, GRID = 0.98, 0.1, 16
+# To choose among points, they need not be solved to the end: tolerance and iterations. The one that is taken is.
+ROUGHLY, ROUGH_SWEEPS = 1e-3, 60
 # Attempts at a number of nonzeros.
 ATTEMPTS = 12
 
@@ -43,7 +45,8 @@ class TensorPath:
     weights: np.ndarray
     bic: np.ndarray
     zero_bic: float
-    result: Result
+    xs: Blocks
+    certificate: Certificate
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ def table(
         weights.reshape(shape),
         bic.reshape(shape),
         zero,
-        result,
+        tuple(x.reshape(*shape, -1) for x in xs),
+        result.certificate.reshape(shape),
     )
 
 
@@ -127,18 +131,35 @@ def _selected(task: Task, pool: Pool, rho_max: float, observed: np.ndarray | Non
             'rho="auto" needs ||X||, which is too expensive for a moment tensor of this size; give rho or n_nonzero '
             "(path() shows what every rho leads to)"
         )
-    path = rank_one.path(task, pool, grid_of(rho_max))
+    tol = max(task.tol, ROUGHLY)
+    path = rank_one.path(task, pool, grid_of(rho_max), tol, ROUGH_SWEEPS)
     rows = table(task, path, observed)
     alive = rows.counts.min(axis=-1) > 0
-    usable = alive & rows.certified if (alive & rows.certified).any() else alive
-    if not usable.any():
+    if not alive.any():
         return _best(task, path, pool, rho_max, rows)
-    score = np.where(usable, rows.bic, np.inf)
+    score = np.where(alive, rows.bic, np.inf)
     least = float(score.min())
     ties = score <= least + 1e-9 * abs(least)
     g = int(np.flatnonzero(ties.any(axis=1))[-1])  # the grid falls
     k = int(np.flatnonzero(ties[g])[0])
-    return _found(task, path, g, k, pool, rho_max, rows)
+    return _finished(task, pool, _found(task, path, g, k, pool, rho_max, rows))
+
+
+def _finished(task: Task, pool: Pool, found: Found) -> Found:
+    """The same solution, followed until it is certified to tol."""
+    eps = task.tol * pool.scale
+    if found.eps <= eps:
+        return found
+    one = task.run(found.rho, eps, x0=found.xs)
+    return replace(
+        found,
+        xs=tuple(np.asarray(x) for x in one.xs),
+        certificate=one.certificate,
+        status=one.status,
+        iterations=found.iterations + int(one.iterations),
+        eps=eps,
+        bound=one.bound,
+    )
 
 
 def _at(task: Task, pool: Pool, rho: float, rho_max: float) -> Found:

@@ -110,7 +110,7 @@ def take_in(
 def dense_array(X: Any, name: str = "X") -> np.ndarray:
     """Real numbers of order >= 2 with NaN where an entry is missing; float32 and float64 are taken as they are."""
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.ma.filled(X.astype(np.float64), np.nan)
 
     array = np.asanyarray(X) if isinstance(X, np.memmap) else np.asarray(X)
     if array.dtype.kind == "c":

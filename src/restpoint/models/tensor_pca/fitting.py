@@ -132,7 +132,7 @@ def _rest(data: Data, rows: Sequence[Blocks], weights: Sequence[float]) -> float
         data, [np.stack([xs[m] for xs in rows]) for m in range(len(data.sizes))], whole=True
     )
     w = np.asarray(weights)
-    return max(0.0, float(data.norm2 - 2.0 * w @ gram.data + w @ gram.pairs @ w))  # type: ignore[operator]
+    return max(0.0, float(data.norm2 - 2.0 * w @ gram.data + w @ gram.pairs @ w))
 
 
 def _refuse_nothing(
@@ -140,7 +140,7 @@ def _refuse_nothing(
 ) -> None:
     if whole is None:
         return
-    if _rest(data, rows, weights) <= NOTHING * whole or not np.any(rows[-1][0]):
+    if _rest(data, rows, list(weights)) <= NOTHING * whole or not np.any(rows[-1][0]):
         raise DataError(
             f"after {len(rows)} component(s) nothing is left of X, but n_components={options.components}; ask for at "
             f"most {len(rows)}"

@@ -185,7 +185,7 @@ def _refuse_contradictions(
             )
     if params["deflation"] == "orthogonal" and components > min(data.sizes):
         raise DataError(
-            f'n_components={components} with deflation="orthogonal" needs {components} orthogonal vectors in every mode, '
+            f'n_components={components} with deflation="orthogonal" needs that many orthogonal vectors in every mode, '
             f"but mode {data.names[int(np.argmin(data.sizes))]!r} has {min(data.sizes)} entries; ask for fewer, or use "
             'deflation="joint"'
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restpoint.array import to_host
+from restpoint.models.tensor_pca import screening
 from restpoint.models.tensor_pca import starts as starting
 from restpoint.models.tensor_pca.starts import Starts
 from restpoint.models.tensor_pca.task import RETIRE, Task
@@ -17,7 +18,9 @@ from restpoint.run import Relative, Result
 # Solutions that are followed along the path, and the share of the best one's gain that others need for that.
 FOLLOWED, COMPETITIVE = 3, 0.6
 # Exploration: multiplications spent on random starts at rho = 0, and their iterations at least and at most.
-EXPLORED, FEWEST, MOST = 2.5e9, 10, 300
+EXPLORED, FEWEST, MOST = 1e9, 6, 300
+# Of the ends of random starts and of those grown from strong entries, so many are compared.
+COMPARED = 6
 # In noise of size sigma, a threshold of 2 sigma lets 5 % of the entries pass.
 SIGMAS = 2.0
 
@@ -62,15 +65,17 @@ def search(task: Task) -> Pool:
     kept = tuple(x[leaders[: task.starts]] for x in xs)
     ends = starting.summarised(value, first.gap.reshape(-1), xs)
     sigma = math.sqrt(task.norm2 / task.count) if task.norm2 else 0.0
-    grown = None if task.clock.over else starting.screened(task, SIGMAS * sigma)
+    grown = None if task.clock.over else screening.screened(task, SIGMAS * sigma)
     if grown is not None:
-        few = max(3, min(task.starts, len(leaders)) // 2)
-        kept = tuple(np.concatenate((k[:few], g)) for k, g in zip(kept, grown, strict=True))
+        few = COMPARED if task.work * COMPARED <= EXPLORED / 50 else COMPARED // 2
+        kept = tuple(
+            np.concatenate((k[:few], g[:COMPARED])) for k, g in zip(kept, grown, strict=True)
+        )
     kept = tuple(np.array(x) for x in task.problem(0.0).project(kept))
     rho = _largest_ratio(task, kept)[0] * 0.5
     rho = min(rho, SIGMAS * sigma) if sigma else rho
     if task.penalised and rho > 0 and not task.clock.over:
-        iterations = int(np.clip(EXPLORED / (task.work * len(kept[0])), 5, 50))
+        iterations = int(np.clip(EXPLORED / (task.work * len(kept[0])), 6, 50))
         second = task.run(rho, Relative(task.tol), x0=kept, iterations=iterations, retire=RETIRE)
         moved = _rows(second)
         dense = tuple(x[: min(len(kept[0]), 1)] for x in kept)
@@ -103,7 +108,7 @@ def ceiling(task: Task, pool: Pool) -> tuple[float, Pool]:
         return 0.0, pool
     xs = pool.xs
     if task.entries is not None and task.untied:
-        axes = starting._axes(task.entries.strongest(1), task)
+        axes = screening.axes(task.entries.strongest(1), task)
         if axes is not None:
             axes = task.problem(0.0).project(axes)
             xs = tuple(np.concatenate(pair) for pair in zip(xs, axes, strict=True))
@@ -137,11 +142,13 @@ def followed(task: Task, pool: Pool) -> Blocks:
     return tuple(x[serious] for x in pool.xs)
 
 
-def path(task: Task, pool: Pool, grid: np.ndarray, iterations: int = 2000) -> Path:
-    """All rho of the grid times the points followed, in one batched solve; each certified to tol times the best A(x)."""
+def path(
+    task: Task, pool: Pool, grid: np.ndarray, tol: float | None = None, iterations: int = 2000
+) -> Path:
+    """All rho of the grid times the points followed, in one batched solve, certified to tol times the best A(x)."""
     xs = followed(task, pool)
     x0 = tuple(np.broadcast_to(x, (len(grid), *x.shape)).copy() for x in xs)
-    eps = task.tol * pool.scale
+    eps = (task.tol if tol is None else tol) * pool.scale
     if task.penalised:
         result = task.run(grid, eps, x0=x0, iterations=iterations, retire=RETIRE)
     else:

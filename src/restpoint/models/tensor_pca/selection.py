@@ -40,17 +40,17 @@ def refitted(
     """The least-squares rank-one fits on the supports of the points ``xs``: their weights, and unit vectors.
 
     Alternating least squares on the small tensor A[supports] from x itself; one for each distinct support. Where the
-    sets are not balls, or modes are tied, the point itself is kept with the weight that fits best.
+    sets are not balls the point itself is kept, with the weight that fits best.
     """
     xs = tuple(unit(x) for x in xs)
     balls = all(isinstance(s, (L2Ball, NonnegativeBall)) for s in task.sets)
     live = np.all([x.any(axis=1) for x in xs], axis=0)
     weights = np.where(live, -task.form.value(xs), 0.0)
-    if not balls or not task.untied:
+    if not balls:
         return np.maximum(weights, 0.0), xs
     moved = tuple(np.array(x) for x in xs)
     small = np.prod(supports(xs).astype(float), axis=1) <= GATHERED
-    dense = task.entries is not None and task.entries.tensor is not None
+    dense = task.untied and task.entries is not None and task.entries.tensor is not None
     seen: dict[bytes, tuple[float, list[np.ndarray]]] = {}
     for p in np.flatnonzero(live & small) if dense else ():
         index = [np.flatnonzero(x[p]) for x in xs]
@@ -61,7 +61,8 @@ def refitted(
         weights[p], found = seen[key]
         for x, i, y in zip(moved, index, found, strict=True):
             x[p, i] = y
-    rest = np.flatnonzero(live & ~small) if dense else np.flatnonzero(live)
+    whole = np.all(supports(xs) == np.array(task.sizes), axis=1)  # these are least-squares fits already
+    rest = np.flatnonzero(live & ~whole & ~small) if dense else np.flatnonzero(live & ~whole)
     if len(rest) and observed is None:
         weights[rest], parts = _masked(task, tuple(x[rest] for x in xs))
         for x, part in zip(moved, parts, strict=True):
@@ -105,15 +106,20 @@ def _contract(small: np.ndarray, xs: list[np.ndarray], mode: int) -> np.ndarray:
 def _masked(task: Task, xs: Blocks, sweeps: int = 3) -> tuple[np.ndarray, Blocks]:
     """The same on the supports, for many points at once, through the form."""
     masks = [x != 0 for x in xs]
-    weight = np.zeros(len(xs[0]))
     sweep = task.form.sweep(xs)
-    found = list(xs)
-    for _ in range(sweeps):
+    found, moved = xs, list(xs)
+    weight = -task.form.value(xs)
+    for _ in range(sweeps if task.untied else 3 * sweeps):
         for m, mask in enumerate(masks):
             g = np.where(mask, -sweep.partial(m), 0.0)
             if isinstance(task.sets[m], NonnegativeBall):
                 g = np.maximum(g, 0.0)
-            weight = np.linalg.norm(g, axis=1)
-            found[m] = unit(g)
-            sweep.update(m, found[m])
-    return weight, tuple(found)
+            moved[m] = unit(g)
+            sweep.update(m, moved[m])
+        now = -task.form.value(tuple(moved))
+        better = now > weight  # with tied modes a sweep may lower it
+        weight = np.where(better, now, weight)
+        found = tuple(
+            np.where(better[:, None], new, old) for new, old in zip(moved, found, strict=True)
+        )
+    return weight, found

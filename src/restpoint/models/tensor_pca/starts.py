@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.errors import DataError, ShapeError
+from restpoint.errors import DataError, ShapeError, described
 from restpoint.models.tensor_pca.task import Task
 from restpoint.problem import Blocks
 
-# Strong entries that are screened, and the entries of the small tensors around them, all together.
-SCREENED, AROUND = 1000, 2_000_000
 # Two solutions are one where the cosines of all their blocks exceed this.
 SAME = 0.99
 
@@ -69,7 +67,7 @@ def given(init: Any, task: Task) -> Blocks | None:
         raise DataError(f'init must be "random", "svd" or arrays, one a mode, got {init!r}')
     if not isinstance(init, (tuple, list)) or len(init) != len(task.modes):
         raise DataError(
-            f'init must be "random", "svd" or a list with one array a block of {len(task.modes)}, got {type(init).__name__}'
+            f'init must be "random", "svd" or a list of {len(task.modes)} arrays, one a block, got {described(init)}'
         )
     arrays = []
     for i, (value, n) in enumerate(zip(init, task.sizes, strict=True)):
@@ -112,82 +110,6 @@ def signed(xs: Blocks, task: Task) -> Blocks:
     return (xs[0] * turn, *xs[1:])
 
 
-def screened(task: Task, least: float) -> Blocks | None:
-    """Starts grown from the strongest entries, the best of them first; None where entries cannot be looked at.
-
-    Around each of the strongest entries (i_1, ..., i_d) lie d fibres; their indices of largest modulus make a small
-    tensor, on which a few sweeps of x_m <- soft(A(x without m), ``least``) / norm are run, for all entries at once and
-    without a read of A. A planted sparse component shows here long before it shows in unfoldings: its entries must
-    reach the largest of the noise, sqrt(2 log N), while singular vectors need a norm of N^(1/4).
-    """
-    entries = task.entries
-    if entries is None or not task.untied:
-        return None
-    index = entries.strongest(min(SCREENED, 50 * task.starts))
-    if entries.tensor is None or not len(index[0]):
-        return _axes(index, task)
-    d, count = len(task.sizes), len(index[0])
-    side = max(2, min(12, int((AROUND / count) ** (1.0 / d))))
-    chosen = []
-    for m, n in enumerate(task.sizes):
-        fibre = np.abs(entries.fibres(index, m))
-        k = min(side, n)
-        chosen.append(np.argpartition(fibre, n - k, axis=1)[:, n - k :])
-    small = entries.at(
-        tuple(
-            own.reshape((count,) + tuple(-1 if q == m else 1 for q in range(d)))
-            for m, own in enumerate(chosen)
-        )
-    )
-    xs = _grown(small, least)
-    value = np.sum(_partial(small, xs, 0) * xs[0], axis=1)
-    order = np.argsort(-value, kind="stable")[: task.starts]
-    blocks = []
-    for x, own, n in zip(xs, chosen, task.sizes, strict=True):
-        whole = np.zeros((len(order), n))
-        np.put_along_axis(whole, own[order], x[order], axis=1)
-        blocks.append(whole)
-    return tuple(blocks)
-
-
-def _axes(index: tuple[np.ndarray, ...], task: Task) -> Blocks | None:
-    """One start at each of the strongest entries itself."""
-    if not len(index[0]):
-        return None
-    kept = tuple(i[: task.starts] for i in index)
-    blocks = tuple(np.eye(n)[i] for n, i in zip(task.sizes, kept, strict=True))
-    return signed(blocks, task)
-
-
-def _grown(small: np.ndarray, least: float, sweeps: int = 5) -> list[np.ndarray]:
-    """Sweeps on many small tensors at once, from their own largest fibres."""
-    d = small.ndim - 1
-    xs = []
-    flat = np.abs(small).reshape(len(small), -1)
-    top = np.unravel_index(np.argmax(flat, axis=1), small.shape[1:])
-    for m in range(d):
-        fibre = np.moveaxis(small, 1 + m, -1)[
-            (np.arange(len(small)), *(top[q] for q in range(d) if q != m))
-        ]
-        xs.append(unit(fibre))
-    for _ in range(sweeps):
-        for m in range(d):
-            g = _partial(small, xs, m)
-            shrunk = np.sign(g) * np.maximum(np.abs(g) - least, 0.0)
-            weak = ~shrunk.any(axis=1, keepdims=True)
-            xs[m] = unit(np.where(weak, g, shrunk))
-    return xs
-
-
-def _partial(small: np.ndarray, xs: list[np.ndarray], mode: int) -> np.ndarray:
-    """Each small tensor contracted with its vectors in all modes but one."""
-    left = small
-    for m in reversed(range(len(xs))):
-        if m != mode:
-            left = np.einsum("z...a,za->z...", np.moveaxis(left, 1 + m, -1), xs[m])
-    return left
-
-
 def unit(x: np.ndarray) -> np.ndarray:
     """Rows of length 1; zero rows stay."""
     size = np.linalg.norm(x, axis=-1, keepdims=True)
@@ -199,11 +121,11 @@ def distinct(xs: Blocks, order: np.ndarray, same: float = SAME) -> tuple[np.ndar
 
     Equal are two points whose blocks have cosines above ``same`` in modulus; zero equals zero.
     """
-    alike = np.ones((len(order), len(order)), dtype=bool)
+    alike: np.ndarray = np.ones((len(order), len(order)), dtype=bool)
     for x in xs:
         u = unit(x)
         none = ~u.any(axis=1)
-        alike &= (np.abs(u @ u.T) > same) | (none[:, None] & none[None, :])
+        alike = alike & ((np.abs(u @ u.T) > same) | (none[:, None] & none[None, :]))
     group = np.full(len(order), -1)
     leaders: list[int] = []
     for i in order:

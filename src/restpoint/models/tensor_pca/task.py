@@ -12,7 +12,7 @@ from restpoint.array import Array
 from restpoint.models.tensor_pca.entries import Entries
 from restpoint.penalties import L1, Penalty
 from restpoint.problem import Block, Blocks, Problem
-from restpoint.run import Result, Status, Stop, solve
+from restpoint.run import Relative, Result, Status, Stop, solve
 from restpoint.run.retire import Retire
 from restpoint.sets import Set
 from restpoint.smooth import Smooth
@@ -97,7 +97,13 @@ class Task:
         )
 
     def run(
-        self, rho: Any, eps: float, *, x0: Blocks | None = None, iterations: int = 2000, **more: Any
+        self,
+        rho: Any,
+        eps: float | Relative,
+        *,
+        x0: Blocks | None = None,
+        iterations: int = 2000,
+        **more: Any,
     ) -> Result:
         """``solve`` within the budget."""
         retire = more.pop("retire", None)
