@@ -47,17 +47,18 @@ def best_weights(gram: Gram, penalties: np.ndarray, w: np.ndarray) -> np.ndarray
 
 def weights_gap(
     smooth: CanonicalPolyadic, xs: Blocks, penalties: np.ndarray, limit: float
-) -> float:
-    """An upper bound on max over 0 <= v <= limit of dF/dw'(w - v), rounding included: F is convex in w.
+) -> tuple[float, float]:
+    """An upper bound on max over 0 <= v <= limit of dF/dw'(w - v), and how much of it allows for rounding.
 
-    So no other weights in that range lower F by more. With g = dF/dw, the maximum is
+    F is convex in w, so that no other weights in that range lower it by more. With g = dF/dw, the maximum is
     sum_r max(g_r w_r, g_r (w_r - limit)). NaN where the tensor's kernel proves no rounding bound.
     """
     w, (slopes, error) = smooth.weights, smooth.weight_gradient(xs)
     if error is None:
-        return float("nan")
+        return float("nan"), float("nan")
     g = slopes + penalties
     # The sums of absolute values behind the penalties, their addition, and the products below.
     error = error + gamma(sum(smooth.sizes) + 8) * (penalties + np.abs(g))
-    gaps = np.maximum(g * w, g * (w - limit)) + error * np.maximum(w, limit - w)
-    return float(np.sum(gaps) * (1.0 + gamma(len(w) + 8)))
+    floor = float(np.sum(error * np.maximum(w, limit - w)))
+    gap = float(np.sum(np.maximum(g * w, g * (w - limit)))) + floor
+    return gap * (1.0 + gamma(len(w) + 8)), floor

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from restpoint.array import generator, real_number, whole_number
-from restpoint.certificates import Certificate, certify
+from restpoint.certificates import Certificate
 from restpoint.errors import DataError
 from restpoint.models.tensor_pca._components import Terms, mode_step, smooth_part
 from restpoint.models.tensor_pca._joint_door import (
@@ -25,11 +25,9 @@ from restpoint.models.tensor_pca._joint_state import (
     distance,
     extrapolated,
     merged,
-    without_dead,
 )
-from restpoint.models.tensor_pca._weights import Gram, best_weights, weights_gap
-from restpoint.penalties import L1
-from restpoint.problem import Block, Problem
+from restpoint.models.tensor_pca._joint_task import Task
+from restpoint.models.tensor_pca._weights import Gram, best_weights
 from restpoint.run.status import Status
 from restpoint.sets import NonnegativeBall, Set
 from restpoint.smooth import CanonicalPolyadic
@@ -38,15 +36,19 @@ from restpoint.smooth.canonical_polyadic import ModeTerms, PolyadicSweep
 
 # What rounding may add to F, in units of ||A||^2: below, two values are the same.
 NOISE = 1e-14
+# A rise of F that an extrapolated step is forgiven: near the end, F tells nothing more.
+LAST_DIGITS = 2.5e-16
 # No certificate is asked for before a sweep moves every vector by less than this times the root of eps: gaps are
 # quadratic in the distance on the sphere. Each refusal divides it by four.
 FIRST_ASKED, SOONER = 0.03, 0.25
 # Sweeps for which a component of weight 0 may look for a place before the point counts as settled.
 SEARCH = 20
+# It is asked for, too, after so many sweeps in which F fell by less than eps: valleys may be long.
+FLAT = 25
+# After so many sweeps in which F stayed the same up to rounding, the run is given up.
+PATIENCE = 500
 # A sweep that moves no vector by more than this has nothing left to give.
 STILL = 2e-16
-# eps of a tensor that is 0: above what underflows in a certificate.
-SMALLEST = 1e-280
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ def refine(
     """
     begun = time.monotonic()
     data = A if isinstance(A, CanonicalPolyadic) else CanonicalPolyadic(A, [1.0])
-    task = _Task(
+    task = Task(
         data,
         per_mode("rho", rho, data.sizes),
         checked_sets(sets, data.sizes),
@@ -153,16 +155,15 @@ def refine(
         status = run.go()
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    weights, vectors = run.best.weights, without_dead(run.best)
-    certificate, gap, limit, small = task.proof(run.best.weights, vectors)
+    proof = task.proof(run.best)
     return JointFit(
-        weights=weights,
-        factors=vectors,
-        certificate=certificate,
-        weights_gap=gap,
-        limit=limit,
+        weights=run.best.weights,
+        factors=proof.factors,
+        certificate=proof.certificate,
+        weights_gap=proof.gap,
+        limit=proof.limit,
         eps=task.absolute,
-        status=Status.CERTIFIED if small else status,
+        status=Status.CERTIFIED if proof.holds(task.absolute) else status,
         iterations=len(run.trace) - 1,
         seconds=time.monotonic() - begun,
         trace=np.array(run.trace),
@@ -198,63 +199,24 @@ def explained(A: Any, weights: Any, factors: Sequence[Any]) -> float:
     return 1.0 - rest / total if total > 0.0 else 0.0
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What is asked."""
-
-    data: CanonicalPolyadic
-    rho: np.ndarray
-    sets: tuple[Set, ...]
-    eps: float
-    max_outer: int
-    deadline: float | None
-
-    @property
-    def absolute(self) -> float:
-        """eps in the units of F."""
-        return max(self.eps * 0.5 * self.data.observed.squared_norm.value, SMALLEST)
-
-    def penalties(self, factors: Sequence[np.ndarray]) -> np.ndarray:
-        """(d, R): rho_i ||x_ir||_1."""
-        return np.stack([p * np.abs(X).sum(axis=1) for p, X in zip(self.rho, factors, strict=True)])
-
-    def problem(self, weights: np.ndarray) -> Problem:
-        """The frozen problem, in which the weights are data."""
-        chosen = [
-            Block(s, L1(float(w * p)))
-            for s, p in zip(self.sets, self.rho, strict=True)
-            for w in weights
-        ]
-        return Problem(self.data.reweighted(weights), chosen)
-
-    def proof(
-        self, weights: np.ndarray, factors: tuple[np.ndarray, ...]
-    ) -> tuple[Certificate, float, float, bool]:
-        """The certificate, the gap of the weights and its limit, and whether they are small enough."""
-        problem, xs = self.problem(weights), blocks(factors)
-        certificate = certify(problem, xs)
-        size = float(np.sqrt(self.data.observed.squared_norm.value))
-        limit = max(size, 2.0 * float(np.max(weights)))
-        gap = weights_gap(problem.smooth, xs, self.penalties(factors).sum(axis=0), limit)  # type: ignore[arg-type]
-        small = bool(certificate.holds(self.absolute)) and gap <= self.absolute
-        return certificate, gap, limit, small
-
-
 class _Run:
     """The iteration: ``best`` is the point with the lowest F so far, up to rounding."""
 
-    def __init__(self, task: _Task, weights: np.ndarray, factors: tuple[np.ndarray, ...]) -> None:
+    def __init__(self, task: Task, weights: np.ndarray, factors: tuple[np.ndarray, ...]) -> None:
         self.task = task
         data = task.data.reweighted(weights)
         self.sweep: PolyadicSweep = data.sweep(blocks(factors))
         self.order = tuple(
             dict.fromkeys(k // len(weights) for group in self.sweep.groups for k in group)
         )
-        self.noise = NOISE * data.observed.squared_norm.value
+        self.noise, self.last_digits = (
+            units * data.observed.squared_norm.value for units in (NOISE, LAST_DIGITS)
+        )
         self.best = self._valued(weights, factors, 0)
         self.trace = [self.best.value]
         self.since = 0  # when a weight last became 0, or ceased to be
         self.merges = 2 * len(weights)  # how many are left
+        self.last_asked = 0
         self.asked = FIRST_ASKED * np.sqrt(task.eps)
 
     def go(self) -> Status:
@@ -267,7 +229,7 @@ class _Run:
             push = (momentum - 1.0) / heavier
             now = self.best
             new = self._swept(extrapolated(before, now, push, self.task.sets) if push else now)
-            if push and not new.value < now.value:
+            if push and not new.value <= now.value + self.last_digits:
                 before, momentum = now, 1.0  # the next sweep starts from the best point itself
                 continue
             if not new.value <= now.value + self.noise:
@@ -275,16 +237,34 @@ class _Run:
             before, momentum = now, heavier
             self._keep(new)
             moved = distance(now, new)
-            if not self._searching() and moved <= self.asked:
-                if self._merge():
-                    before, momentum = self.best, 1.0
-                    continue
-                if self.task.proof(new.weights, without_dead(new))[-1]:
-                    return Status.CERTIFIED
-                self.asked *= SOONER
-                if moved <= STILL:
-                    return Status.STALLED
+            if moved > self.asked and not self._flat():
+                continue
+            if self._searching():
+                continue
+            if self._merge():
+                before, momentum = self.best, 1.0
+                continue
+            proof = self.task.proof(new)
+            if proof.holds(self.task.absolute):
+                return Status.CERTIFIED
+            if (
+                moved <= STILL
+                or proof.exhausted(self.task.absolute)
+                or self._unmoved(PATIENCE, self.noise)
+            ):
+                return Status.STALLED
+            self.asked *= SOONER if moved <= self.asked else 1.0
+            self.last_asked = len(self.trace)
         return Status.ITERATION_LIMIT
+
+    def _flat(self) -> bool:
+        """Whether F fell by no more than eps since a certificate was last asked for, a while ago."""
+        a_while = len(self.trace) - self.last_asked >= FLAT
+        return a_while and self._unmoved(FLAT, self.task.absolute)
+
+    def _unmoved(self, sweeps: int, by: float) -> bool:
+        """Whether F fell by at most ``by`` in the last sweeps."""
+        return len(self.trace) > sweeps and self.trace[-1 - sweeps] - self.trace[-1] <= by
 
     def _keep(self, new: State) -> None:
         if np.count_nonzero(new.weights) != np.count_nonzero(self.best.weights):
