@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.certificates import Certificate
+from restpoint.array import to_host
+from restpoint.certificates import Certificate, certify
 from restpoint.errors import DataError
 from restpoint.models.tensor_pca import rank_one, selection
 from restpoint.models.tensor_pca.rank_one import Path, Pool
-from restpoint.models.tensor_pca.starts import Starts, unit
+from restpoint.models.tensor_pca.starts import Starts
 from restpoint.models.tensor_pca.task import Task
 from restpoint.problem import Blocks, Problem
-from restpoint.run import Status
+from restpoint.penalties import L1
+from restpoint.run import Result, Status
 
 # The grid of an automatic rho, in units of rho_max: from nearly the first nonzero solution down to little sparsity.
 HIGHEST, LOWEST, GRID = 0.98, 0.1, 16
-# To choose among points, they need not be solved to the end: tolerance and iterations. The one that is taken is.
-ROUGHLY, ROUGH_SWEEPS = 1e-3, 60
-# Attempts at a number of nonzeros.
-ATTEMPTS = 12
+# To choose among points, they need not be solved to the end: tolerance and iterations. The best few
+# are, before one is taken.
+ROUGHLY, ROUGH_SWEEPS, FINISHED = 1e-3, 60, 6
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,19 @@ class Found:
     rho_max: float
     table: TensorPath | None = None
 
+    @classmethod
+    def of(cls, one: Result, pool: Pool, rho_max: float, eps: float) -> Found:
+        """The point of a single run."""
+        xs = tuple(np.asarray(to_host(x)) for x in one.xs)
+        rho = tuple(
+            float(block.penalty.weight) if isinstance(block.penalty, L1) else 0.0
+            for block in one.problem.blocks
+        )
+        status, iterations = one.status, int(one.iterations)
+        return cls(
+            xs, rho, one.problem, one.certificate, status, iterations, eps, one.bound, pool.ends, rho_max
+        )
+
     @property
     def empty(self) -> bool:
         """Whether the component is zero."""
@@ -81,9 +95,11 @@ def sought(task: Task, wish: Wish, observed: np.ndarray | None = None) -> Found:
             "ask for nonnegative vectors?)"
         )
     if wish.counts is not None:
-        return _counted(task, pool, wish.counts, rho_max)
+        from restpoint.models.tensor_pca.counted import counted
+
+        return counted(task, pool, wish.counts, rho_max)
     if not task.penalised:
-        return _best(task, rank_one.at_rho(task, pool, 0.0), pool, rho_max)
+        return _best(rank_one.at_rho(task, pool, 0.0), pool, rho_max)
     if wish.rho == "auto":
         return _selected(task, pool, rho_max, observed)
     return _at(task, pool, float(wish.rho), rho_max)
@@ -136,13 +152,37 @@ def _selected(task: Task, pool: Pool, rho_max: float, observed: np.ndarray | Non
     rows = table(task, path, observed)
     alive = rows.counts.min(axis=-1) > 0
     if not alive.any():
-        return _best(task, path, pool, rho_max, rows)
-    score = np.where(alive, rows.bic, np.inf)
-    least = float(score.min())
-    ties = score <= least + 1e-9 * abs(least)
-    g = int(np.flatnonzero(ties.any(axis=1))[-1])  # the grid falls
-    k = int(np.flatnonzero(ties[g])[0])
-    return _finished(task, pool, _found(task, path, g, k, pool, rho_max, rows))
+        return _best(path, pool, rho_max, rows)
+    found: Found | None = None
+    best = np.inf
+    for g, k, rough in _candidates(np.where(alive, rows.bic, np.inf), path.rho):
+        if found is not None and (best <= rough + _slack(rough) or task.clock.over):
+            break
+        one = _finished(task, pool, _found(path, (g, k), pool, rho_max, rows))
+        score = np.inf if one.empty else float(_bic(task, one.xs, observed))
+        if found is None or score < best:
+            found, best = one, score
+    assert found is not None
+    return found
+
+
+def _candidates(score: np.ndarray, rho: np.ndarray) -> list[tuple[int, int, float]]:
+    """Row, column and score of the best few, of equal ones (they have one support) that with the smallest rho first."""
+    rows, columns = np.indices(score.shape).reshape(2, -1)
+    flat = score.ravel()
+    rounded = np.round((flat - flat.min()) / _slack(float(flat.min())))
+    order = np.lexsort((rho[rows], rounded))[:FINISHED]
+    return [(int(rows[i]), int(columns[i]), float(flat[i])) for i in order if np.isfinite(flat[i])]
+
+
+def _slack(score: float) -> float:
+    return 1e-9 * (1.0 + abs(score))
+
+
+def _bic(task: Task, xs: Blocks, observed: np.ndarray | None) -> np.ndarray:
+    rows = tuple(x[None] for x in xs)
+    weights, _ = selection.refitted(task, rows, observed)
+    return selection.criterion(task, weights, selection.supports(rows), task.norm2 or 0.0)[0]
 
 
 def _finished(task: Task, pool: Pool, found: Found) -> Found:
@@ -153,7 +193,7 @@ def _finished(task: Task, pool: Pool, found: Found) -> Found:
     one = task.run(found.rho, eps, x0=found.xs)
     return replace(
         found,
-        xs=tuple(np.asarray(x) for x in one.xs),
+        xs=tuple(np.asarray(to_host(x)) for x in one.xs),
         certificate=one.certificate,
         status=one.status,
         iterations=found.iterations + int(one.iterations),
@@ -164,7 +204,7 @@ def _finished(task: Task, pool: Pool, found: Found) -> Found:
 
 def _at(task: Task, pool: Pool, rho: float, rho_max: float) -> Found:
     """The best certified solution at one rho: zero where nothing better is known."""
-    found = _best(task, rank_one.at_rho(task, pool, rho), pool, rho_max)
+    found = _best(rank_one.at_rho(task, pool, rho), pool, rho_max)
     if rho > 0.0 and (found.empty or float(found.certificate.value) > 0.0):
         zero = tuple(np.zeros_like(x) for x in found.xs)
         if all(bool(np.all(s.inside(x))) for s, x in zip(task.sets, zero, strict=True)):
@@ -180,8 +220,6 @@ def _at(task: Task, pool: Pool, rho: float, rho_max: float) -> Found:
 
 def from_point(task: Task, found: Found, xs: Blocks) -> Found:
     """The same problem's certificate at another point."""
-    from restpoint.certificates import certify
-
     certificate = certify(found.problem, xs)
     holds = bool(np.all(certificate.holds(np.asarray(found.eps))))
     status = (
@@ -192,9 +230,7 @@ def from_point(task: Task, found: Found, xs: Blocks) -> Found:
     return replace(found, xs=xs, certificate=certificate, status=status)
 
 
-def _best(
-    task: Task, path: Path, pool: Pool, rho_max: float, rows: TensorPath | None = None
-) -> Found:
+def _best(path: Path, pool: Pool, rho_max: float, rows: TensorPath | None = None) -> Found:
     """The certified point of least value, in the last row of the path."""
     result = path.result
     value = result.value.reshape(-1)
@@ -202,92 +238,14 @@ def _best(
     score = np.where(certified, value, np.inf) if certified.any() else result.gap.reshape(-1)
     flat = int(np.argmin(np.where(np.isnan(score), np.inf, score)))
     width = result.value.shape[-1]
-    return _found(task, path, flat // width, flat % width, pool, rho_max, rows)
+    return _found(path, (flat // width, flat % width), pool, rho_max, rows)
 
 
 def _found(
-    task: Task, path: Path, g: int, k: int, pool: Pool, rho_max: float, rows: TensorPath | None
+    path: Path, place: tuple[int, int], pool: Pool, rho_max: float, rows: TensorPath | None
 ) -> Found:
-    width = path.result.value.shape[-1]
-    one = path.result._at(g * width + k)
-    rho = float(path.rho[g])
-    free = task._free
-    return Found(
-        tuple(np.asarray(x) for x in one.xs),
-        tuple(rho * r for r in free),
-        one.problem,
-        one.certificate,
-        one.status,
-        int(np.sum(path.result.iterations)),
-        path.eps,
-        one.bound,
-        pool.ends,
-        rho_max,
-        rows,
-    )
-
-
-def _counted(task: Task, pool: Pool, counts: tuple[int | None, ...], rho_max: float) -> Found:
-    """Certified solutions with k_i nonzeros in block i: rho_i between the k_i-th and the next of |A(x without i)|.
-
-    The points of the pool are first swept with this rule until their supports stay; then the problem with these rho_i,
-    fixed, is solved from there and certified, and the rho_i are corrected where a count differs.
-    """
-    xs = rank_one.followed(task, pool)
-    for _ in range(20):
-        for i, k in enumerate(counts):
-            g = -task.form.partial(xs, i)
-            level = _level(g, k)[:, None]
-            shrunk = np.sign(g) * np.maximum(np.abs(g) - level, 0.0)
-            xs = (*xs[:i], unit(shrunk), *xs[i + 1 :])
-    best: tuple[tuple[float, float], Found] | None = None
-    eps = task.tol * pool.scale
-    for row in range(len(xs[0])):
-        x = tuple(b[row] for b in xs)
-        for _ in range(ATTEMPTS):
-            g = task.form.partial
-            rho = tuple(float(_level(-g(x, i)[None], k)[0]) for i, k in enumerate(counts))
-            result = task.run(rho, eps, x0=x)
-            one = result.best()
-            x = tuple(np.asarray(b) for b in one.xs)
-            found = Found(
-                x, rho, one.problem, one.certificate, one.status, int(one.iterations), eps, one.bound,
-                pool.ends, rho_max,
-            )  # fmt: skip
-            missed = _missed(x, counts)
-            weight = 0.0 if found.empty else float(-task.form.value(tuple(unit(b) for b in x)))
-            score = (float(missed), -weight)
-            if best is None or score < best[0]:
-                best = (score, found)
-            if missed == 0 or found.empty or task.clock.over:
-                break
-    assert best is not None
-    if best[0][0] > 0:
-        got = [int(np.count_nonzero(x)) for x in best[1].xs]
-        warnings.warn(
-            f"n_nonzero = {list(counts)} was not reached exactly: the certified component nearest to it has {got} "
-            "nonzeros (counts between may belong to no stationary point)",
-            UserWarning,
-            stacklevel=2,
-        )
-    return best[1]
-
-
-def _missed(xs: Blocks, counts: tuple[int | None, ...]) -> int:
-    """How far the nonzeros are from what was wished; too many count more than too few."""
-    off = 0
-    for x, k in zip(xs, counts, strict=True):
-        if k is not None:
-            more = int(np.count_nonzero(x)) - min(k, x.size)
-            off += 1000 * more if more > 0 else -more
-    return off
-
-
-def _level(g: np.ndarray, k: int | None) -> np.ndarray:
-    """Between the k-th and the (k+1)-th largest modulus of every row; 0 where all may stay."""
-    n = g.shape[1]
-    if k is None or k >= n:
-        return np.zeros(len(g))
-    sizes = np.sort(np.abs(g), axis=1)[:, ::-1]
-    # Nearer to the lower one: less is taken off, and both sides keep a margin.
-    return 0.25 * sizes[:, k - 1] + 0.75 * sizes[:, k]
+    """The component at one place (row, column) of a path."""
+    (g, k), width = place, path.result.value.shape[-1]
+    one = Found.of(path.result._at(g * width + k), pool, rho_max, path.eps)
+    rho = tuple(float(path.rho[g]) * r for r in path.ratios)
+    return replace(one, rho=rho, iterations=int(np.sum(path.result.iterations)), table=rows)

@@ -20,6 +20,8 @@ from restpoint.sets import NonnegativeBall
 
 # Less than this share of ||X||^2 is rounding, not a tensor.
 NOTHING = 1e-13
+# A component is not asked to bear more than this share of its own rho_max.
+BEARABLE = 0.9
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def fitted(data: Data, options: Options) -> Fit:
     refined = None
     several = len(found) > 1
     if (several and options.deflation == "joint") or data.observed is not None:
-        refined, rho = _refined(data, options, found, vectors, weights)
+        refined, rho = _refined(data, options, found, (vectors, weights))
         rows = [refined.factors[m] for m in range(len(data.sizes))]
         certificate: Any = refined.certificate
         certified, reason = refined.certified, str(refined.status.value)
@@ -157,26 +159,52 @@ def _oriented(options: Options, one: Found) -> Found:
 
 
 def _refined(
-    data: Data,
-    options: Options,
-    found: Sequence[Found],
-    vectors: Sequence[Blocks],
-    weights: np.ndarray,
+    data: Data, options: Options, found: Sequence[Found], start: tuple[Sequence[Blocks], np.ndarray]
 ) -> tuple[joint.JointFit, np.ndarray]:
-    """All components together, at the smallest of their rho: what one of them needs, another may not bear."""
-    rho = np.min([f.rho for f in found], axis=0)
+    """All components together, at one rho for each mode.
+
+    The smallest of theirs, and the largest that leaves each of them well below its own rho_max: what makes one
+    component sparse another may not bear. BIC decides, with least-squares weights.
+    """
+    own = np.array([f.rho for f in found])
+    low, high = own.min(axis=0), own.max(axis=0)
+    fits = [(_joint(data, options, low, start), low)]
+    room = min(f.rho_max for f in found) * BEARABLE
+    if options.wish.rho == "auto" and data.norm2 and room > 0 and not options.task.clock.over:
+        high = high * min(1.0, room / max(float(high.max()), 1e-300))
+        if np.any(high > 1.02 * low):
+            fits.append((_joint(data, options, high, start), high))
+    refined, rho = min(fits, key=lambda fit: _price(data, options, fit[0]) if len(fits) > 1 else 0.0)
+    return refined, np.tile(rho, (len(found), 1))
+
+
+def _joint(
+    data: Data, options: Options, rho: np.ndarray, start: tuple[Sequence[Blocks], np.ndarray]
+) -> joint.JointFit:
+    vectors, weights = start
     factors = [np.stack([v[m] for v in vectors]) for m in range(len(data.sizes))]
-    sets = [s if isinstance(s, NonnegativeBall) else None for s in options.task.sets]
-    refined = joint.refine(
+    ordinary = not any(isinstance(s, NonnegativeBall) for s in options.task.sets)
+    return joint.refine(
         data.form if data.observed is None else data.observed,
         weights,
         factors,
         rho=list(rho),
-        sets=None if not any(sets) else list(options.task.sets),
+        sets=None if ordinary else list(options.task.sets),
         eps=options.task.tol,
         max_seconds=options.task.clock.left,
     )
-    return refined, np.tile(rho, (len(found), 1))
+
+
+def _price(data: Data, options: Options, fit: joint.JointFit) -> float:
+    """The criterion of the whole fit; infinite where a component died."""
+    if not np.all(fit.weights > 0):
+        return np.inf
+    gram = _gram(data, fit.factors)
+    w = best_weights(gram, np.zeros(len(fit.weights)), np.array(fit.weights))
+    explained = max(0.0, float(2.0 * w @ gram.data - w @ gram.pairs @ w))
+    counts = np.array([[np.count_nonzero(x) for x in fit.factors]])
+    norm2 = float(data.norm2 or 0.0)
+    return float(selection.criterion(options.task, np.sqrt([explained]), counts, norm2)[0])
 
 
 def _turned(rows: Sequence[np.ndarray]) -> list[np.ndarray]:

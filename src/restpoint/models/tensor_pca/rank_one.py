@@ -43,6 +43,7 @@ class Path:
     """Certified solutions over a grid of rho: one row for each rho, one column for each solution followed."""
 
     rho: np.ndarray
+    ratios: tuple[float, ...]
     result: Result
     eps: float
 
@@ -153,7 +154,7 @@ def path(
         result = task.run(grid, eps, x0=x0, iterations=iterations, retire=RETIRE)
     else:
         result = task.run(0.0, eps, x0=xs, iterations=iterations, retire=RETIRE)
-    return Path(grid if task.penalised else np.zeros(1), result, eps)
+    return Path(grid if task.penalised else np.zeros(1), task.free, result, eps)
 
 
 def at_rho(task: Task, pool: Pool, rho: float) -> Path:
@@ -163,7 +164,7 @@ def at_rho(task: Task, pool: Pool, rho: float) -> Path:
     x0 = tuple(x[None] for x in xs)
     result = task.run(np.array([rho]), eps, x0=x0, retire=RETIRE) if task.penalised else None
     result = result or task.run(0.0, eps, x0=xs, retire=RETIRE)
-    return Path(np.array([rho]), result, eps)
+    return Path(np.array([rho]), task.free, result, eps)
 
 
 def _rows(result: Result) -> Blocks:

@@ -129,17 +129,18 @@ class Task:
     def weighted(self, xs: Blocks) -> Array:
         """sum_i r_i ||x_i||_1 per point."""
         total = np.zeros(xs[0].shape[:-1])
-        for r, x in zip(self._free, xs, strict=True):
+        for r, x in zip(self.free, xs, strict=True):
             total = total + r * np.abs(x).sum(axis=-1)
         return total
 
     @property
     def penalised(self) -> bool:
         """Whether rho enters at all."""
-        return any(self._free)
+        return any(self.free)
 
     @property
-    def _free(self) -> tuple[float, ...]:
+    def free(self) -> tuple[float, ...]:
+        """The ratios, 0 where a penalty of the user stands instead."""
         return tuple(
             0.0 if own is not None else r for r, own in zip(self.ratios, self.fixed, strict=True)
         )
