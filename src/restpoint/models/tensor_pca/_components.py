@@ -14,8 +14,9 @@ import numpy as np
 
 from restpoint.smooth.canonical_polyadic import ModeTerms
 
-# Passes over the components of a mode: its products with A are at hand, so they cost next to nothing.
-PASSES = 6
+# Passes over the components of a mode, and the part of the first one's change at which they end: the products with A
+# are at hand, so that congruent components may as well be settled.
+PASSES, ENOUGH = 20, 0.05
 # Steps of Newton's method, kept in a bracket; fewer than ten are the rule.
 STEPS = 60
 # Eigenvalues of the normal equations below this fraction of the largest count as 0.
@@ -46,6 +47,7 @@ def mode_step(
         if smooth_part(quadratic, together) <= smooth_part(quadratic, a):
             return together, _directions(together, X)
     a, X = a.copy(), X.copy()
+    first = 0.0
     for _ in range(PASSES if len(a) > 1 else 1):
         before = a.copy()
         for r in range(len(a)):
@@ -55,7 +57,9 @@ def mode_step(
             a[r] = best_vector(shrunk, quadratic.pairs[r, r], float(own.taus[r]))
             if not np.any(a[r]):
                 X[r] = _sought(b, X[r], own)
-        if np.max(np.abs(a - before)) <= 1e-15 * np.max(np.abs(a), initial=0.0):
+        moved = float(np.max(np.abs(a - before)))
+        first = max(first, moved)
+        if moved <= ENOUGH * first:
             break
     return a, _directions(a, X)
 

@@ -212,7 +212,9 @@ class _Run:
         self.noise, self.last_digits = (
             units * data.observed.squared_norm.value for units in (NOISE, LAST_DIGITS)
         )
-        self.best = self._valued(weights, factors, 0)
+        gram = _gram(self.sweep.mode(0), factors[0])
+        weights = best_weights(gram, task.penalties(factors).sum(axis=0), weights)
+        self.best = self._valued(weights, factors, 0)  # whatever units the weights came in
         self.trace = [self.best.value]
         self.since = 0  # when a weight last became 0, or ceased to be
         self.merges = 2 * len(weights)  # how many are left
