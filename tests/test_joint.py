@@ -198,6 +198,26 @@ def test_one_component_is_the_rank_one_problem():
     np.testing.assert_allclose(fit.value, 0.5 * np.sum(A**2) - 0.5 * t**2, rtol=1e-12)
 
 
+def test_the_solver_agrees_about_the_frozen_problem():
+    """It certifies the point as it stands, and from elsewhere it finds nothing much better with these weights."""
+    rng = np.random.default_rng(16)
+    sizes, kinds = (7, 6, 5), [NonnegativeBall(), L2Ball(), NonnegativeBall()]
+    true = [np.abs(X) for X in congruent(rng, sizes, 2, 0.2)]
+    A = noisy(rng, composed(np.array([2.0, 1.0]), true), 0.3)
+    A[rng.random(sizes) < 0.2] = np.nan
+    fit = refine(A, *start(rng, sizes, 2), rho=0.02, sets=kinds, eps=1e-9)
+    smooth = rp.smooth.CanonicalPolyadic(A, fit.weights)
+    chosen = [rp.Block(s, rp.penalties.L1(0.02 * w)) for s in kinds for w in fit.weights]
+    problem = rp.Problem(smooth, chosen)
+    stay = rp.solve(problem, x0=fit.xs, eps=fit.eps)
+    assert stay.status is rp.Status.CERTIFIED
+    assert stay.iterations == 0
+    method = rp.ProximalGradient(rp.GaussSeidel())
+    others = rp.solve(problem, method, starts=10, eps=1e-6)
+    assert others.certified.all()
+    assert fit.value <= np.min(others.value) + 1e-5
+
+
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
 def test_other_units_give_the_same_components(scale):
     rng = np.random.default_rng(5)
