@@ -1,8 +1,9 @@
-"""The solver that restpoint chooses for multilinear f, on the tensors of the paper's Table 1, against the paper's methods.
+"""The method that restpoint chooses for multilinear f, on the tensors of the paper's Table 1, against the paper's.
 
 Same tensors, same starts. A sweep is two products with the tensor, and so is an iteration of Algorithm 5 with Jacobi
 updates; work is counted in these. The paper's methods stop when Phi changes by at most 1e-6, ours when 1e-6 is
-certified. Times are for one thread, all starts in one call; the comparator is the same sweep in NumPy, one start after the other.
+certified. Times are for one thread, all starts in one call; the comparator is the same sweep in NumPy, one start after
+the other.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from restpoint.info import info
 from restpoint.methods import (
     Armijo,
     ConditionalGradient,
+    Continuation,
     Doubling,
     Exact,
     FullStep,
@@ -49,6 +50,7 @@ __all__ = [
     "Block",
     "Certificate",
     "ConditionalGradient",
+    "Continuation",
     "Doubling",
     "Exact",
     "Explanation",

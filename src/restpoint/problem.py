@@ -172,6 +172,13 @@ class Problem(Parametric):
         _ = self.batch_shape  # parameters of different blocks must agree
         self.check_scale("float64")
 
+    def with_blocks(self, blocks: tuple[Block, ...]) -> Problem:
+        """The same f with other blocks of the same shapes, which are known to fit: nothing is checked again."""
+        copy = object.__new__(Problem)
+        object.__setattr__(copy, "smooth", self.smooth)
+        object.__setattr__(copy, "blocks", blocks)
+        return copy
+
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The event shape of every block."""
@@ -355,9 +362,8 @@ class Problem(Parametric):
         smooth = self.smooth.converted(like)
         if smooth is self.smooth:
             return other
-        copy = object.__new__(Problem)
+        copy = other.with_blocks(other.blocks)
         object.__setattr__(copy, "smooth", smooth)
-        object.__setattr__(copy, "blocks", other.blocks)
         return copy
 
 

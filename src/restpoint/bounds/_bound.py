@@ -85,6 +85,18 @@ class Bound:
             return self
         return dataclasses.replace(self, assumptions=(*self.assumptions, *dict.fromkeys(more)))
 
+    def later(self, iterations: int, why: str) -> Bound:
+        """The same after so many iterations that it does not speak of.
+
+        >>> from restpoint.bounds import corollary_3_2
+        >>> corollary_3_2(eps=0.25, delta=1.0).later(20, "after continuation").count
+        24.0
+        """
+        count = None if self.count is None else self.count + float(iterations)
+        return dataclasses.replace(
+            self, count=count, paper=None, statement=f"{self.statement}, {why}"
+        )
+
     def with_trials(self, statement: str, fewest: Array) -> Bound:
         """The same in trials, of which some are refused (theory A3): N accepted ones follow at most N + fewest refused.
 

@@ -1,6 +1,7 @@
 """Methods: four independent choices (step, order, smoothness, gradient) and the wrappers around them."""
 
 from restpoint.methods.base import BlockMethod, Key, Look, Method, State, Work
+from restpoint.methods.continuation import Continuation
 from restpoint.methods.gauss_seidel import GaussSeidel
 from restpoint.methods.gradients import Exact, Gradient, MiniBatch, Smoothed
 from restpoint.methods.orders import Jacobi, MaxImprovement, Order, RandomOrder
@@ -13,6 +14,7 @@ __all__ = [
     "Armijo",
     "BlockMethod",
     "ConditionalGradient",
+    "Continuation",
     "Doubling",
     "Exact",
     "FullStep",

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from restpoint.array import Array, Parametric
+from restpoint.errors import CapabilityError
 
 
 class Penalty(Parametric, ABC):
@@ -26,6 +27,13 @@ class Penalty(Parametric, ABC):
     @abstractmethod
     def prox(self, v: Array, step: Array) -> Array:
         """argmin over y of step h(y) + ||y - v||_2^2 / 2; ``step`` is a number or has the batch shape."""
+
+    def scaled(self, factor: Array) -> Penalty:
+        """factor h, for a factor >= 0: a number, or one per start."""
+        del factor
+        raise CapabilityError(
+            f"{type(self).__name__} does not say what it is times a number; give it a method scaled(factor)"
+        )
 
     @abstractmethod
     def magnitude(self, x: Array) -> Array:

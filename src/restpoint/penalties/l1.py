@@ -51,6 +51,9 @@ class L1(SeparableSublinear):
         xp, threshold = namespace(v), expand(step * self.weight, self.event_ndim)
         return v - xp.minimum(xp.maximum(v, -threshold), threshold)
 
+    def scaled(self, factor: Array) -> L1:
+        return L1(self.weight * factor, self.event_ndim)
+
     def magnitude(self, x: Array) -> Array:
         return self.value(x)
 

@@ -24,6 +24,10 @@ class Zero(SeparableSublinear):
         del step
         return v
 
+    def scaled(self, factor: Array) -> Zero:
+        del factor
+        return self
+
     def magnitude(self, x: Array) -> Array:
         return self.value(x)
 

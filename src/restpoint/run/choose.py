@@ -15,8 +15,8 @@ from restpoint.methods import (
 from restpoint.problem import Problem
 
 # How often a sweep of full steps repeats blocks whose gradients cost nothing, and how far it extrapolates. On the
-# tensors of the paper's Table 1 two repeats save a quarter to a third of the sweeps (more save hardly any), and momentum
-# from 0.5 to 1 nearly half of the rest.
+# tensors of the paper's Table 1 two repeats save a quarter to a third of the sweeps (more save hardly any), and
+# momentum from 0.5 to 1 nearly half of the rest.
 REPEATS, MOMENTUM = 2, 0.75
 
 

@@ -14,6 +14,7 @@ from restpoint.methods import (
     Armijo,
     BlockMethod,
     ConditionalGradient,
+    Continuation,
     Doubling,
     GaussSeidel,
     Jacobi,
@@ -21,6 +22,7 @@ from restpoint.methods import (
     Method,
     WithoutGuarantee,
 )
+from restpoint.penalties import SeparableSublinear
 from restpoint.problem import Blocks, Problem
 from restpoint.run.stop import Measure
 from restpoint.smooth import Curvature
@@ -53,6 +55,13 @@ def guarantee(
     """The iteration bound for reaching ``eps`` from the starts ``xs`` of objective ``value``."""
     if isinstance(method, WithoutGuarantee):
         return Bound.none("the method runs without guarantee, because the user asked for it")
+    if isinstance(method, Continuation):
+        highest = _largest_penalty(problem)
+        if highest is None:
+            return Bound.none("continuation: no upper bound on the penalties is known")
+        value = value + (1.0 - method.shares[0]) * highest
+        bound = guarantee(problem, method.method, xs, eps=eps, value=value, measure=measure)
+        return bound.later(method.delay, "after continuation in the penalties")
     if not isinstance(method, BlockMethod):
         return Bound.none(f"no theorem is known for {type(method).__name__}")
     if not method.exact:
@@ -79,6 +88,24 @@ def guarantee(
         *(words for block in problem.blocks for words in block.oracle.assumptions),
     )
     return bound if lower is None else _unless_below(bound, lower, value)
+
+
+def _largest_penalty(problem: Problem) -> Number | None:
+    """An upper bound on sum_i h_i over the sets, where every h_i is separable and sublinear."""
+    total: Number = 0.0
+    for block, shape in zip(problem.blocks, problem.shapes, strict=True):
+        if not isinstance(block.penalty, SeparableSublinear):
+            return None
+        slopes = [np.abs(_host(slope)) for slope in block.penalty.slopes()]
+        steepest = np.broadcast_to(*_aligned(np.maximum(*slopes), shape))
+        total = total + _host(block.set.converted(steepest).absolute_support(steepest))
+    return total * (1.0 + 1e-9)
+
+
+def _aligned(slope: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, tuple[int, ...]]:
+    """A slope and the shape (*batch, *event) that it has for every entry."""
+    batch = slope.shape[: max(0, slope.ndim - len(shape))]
+    return slope, (*batch, *shape)
 
 
 def _majorised(
