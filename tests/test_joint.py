@@ -319,6 +319,32 @@ def test_any_kind_of_tensor():
         np.testing.assert_allclose(other.value, one.value, rtol=1e-9)
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_data_in_float32_are_certified_in_float64(missing):
+    rng = np.random.default_rng(17)
+    A = composed(np.array([4.0, 2.0]), sparse_units(rng, (9, 8, 7), 2)).astype(np.float32)
+    A[rng.random(A.shape) < missing] = np.nan
+    weights, factors = start(rng, A.shape, 2)
+    fit = refine(A, weights, factors, rho=0.1, eps=1e-10)
+    same = refine(A.astype(float), weights, factors, rho=0.1, eps=1e-10)
+    assert fit.certified
+    assert fit.certificate.floor_kind == "proved"
+    np.testing.assert_allclose(fit.value, same.value, rtol=1e-12)
+    assert explained(A, fit.weights, fit.factors) == pytest.approx(
+        explained(A.astype(float), fit.weights, fit.factors), rel=1e-12
+    )
+
+
+def test_tensors_of_other_libraries():
+    xp = pytest.importorskip("array_api_strict")
+    rng = np.random.default_rng(18)
+    A = rng.standard_normal((5, 4, 3))
+    weights, factors = start(rng, A.shape, 2)
+    one, other = (refine(B, weights, factors, eps=1e-6) for B in (A, xp.asarray(A)))
+    assert other.certified
+    np.testing.assert_allclose(other.value, one.value, rtol=1e-9)
+
+
 class TestPieces:
     @pytest.mark.parametrize("even", [True, False])
     def test_best_vector_is_optimal(self, even):

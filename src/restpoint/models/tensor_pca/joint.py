@@ -137,7 +137,7 @@ def refine(
     (CERTIFIED, array([2.7]))
     """
     begun = time.monotonic()
-    data = A if isinstance(A, CanonicalPolyadic) else CanonicalPolyadic(A, [1.0])
+    data = _data(A)
     task = Task(
         data,
         per_mode("rho", rho, data.sizes),
@@ -155,7 +155,10 @@ def refine(
         status = run.go()
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    proof = task.proof(run.best)
+    try:
+        proof = task.proof(run.best)
+    except KeyboardInterrupt:  # while the end is certified: it is certified all the same
+        status, proof = Status.INTERRUPTED, task.proof(run.best)
     return JointFit(
         weights=run.best.weights,
         factors=proof.factors,
@@ -325,8 +328,14 @@ def _gram(quadratic: ModeTerms, X: np.ndarray) -> Gram:
     return Gram(pairs, np.einsum("rj,rj->r", X, quadratic.linear))
 
 
+def _data(A: Any) -> CanonicalPolyadic:
+    """The data, for NumPy vectors in float64; float32 entries stay what they are."""
+    data = A if isinstance(A, CanonicalPolyadic) else CanonicalPolyadic(A, [1.0])
+    return data.converted(np.zeros(()))
+
+
 def _with_rank(A: Any, factors: Sequence[Any]) -> tuple[CanonicalPolyadic, tuple[np.ndarray, ...]]:
     """The data with as many components as the factors have, all of weight 1."""
-    data = A if isinstance(A, CanonicalPolyadic) else CanonicalPolyadic(A, [1.0])
+    data = _data(A)
     X = checked_factors(factors, data.sizes)
     return data.reweighted(np.ones(len(X[0]))), X
