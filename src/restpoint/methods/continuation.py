@@ -31,8 +31,8 @@ class Continuation(Method):
     Each start goes on to its next stage when the largest gap of the stage has fallen to ``fall`` times its first, or
     after ``most`` iterations. Values, gaps and certificates are those of Phi throughout; Phi may rise in the stages.
     Sparse solutions found this way are better on average, for some more work: zero, which is always stationary for a
-    penalised multilinear form (theory E35), does not attract under a weak penalty. Not for starts that are good already:
-    the first stage leads away from them.
+    penalised multilinear form (theory E35), does not attract under a weak penalty. Not for starts that are good
+    already: the first stage leads away from them.
 
     The bound of ``method`` holds for the last stage, from a point where Phi <= Phi(x1) + (1 - shares[0]) max h: a stage
     does not raise f + shares[s] h, and going on to the next raises it by at most the difference of shares times max h.
