@@ -42,6 +42,6 @@ def unit_rows(xs: Blocks) -> tuple[tuple[np.ndarray, ...], float]:
     rows, size = [], 1.0
     for x in xs:
         length = float(np.linalg.norm(x))
-        rows.append(x / length if length > 0 else np.array(x))
+        rows.append(x / length + 0.0 if length > 0 else np.array(x))  # + 0.0: no -0.0
         size *= length
     return tuple(rows), size

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.errors import DataError, ShapeError, described
+from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.models.tensor_pca.entries import Entries, squared_norm
 from restpoint.smooth import MomentTensor, Multilinear, SparseTensor
 from restpoint.smooth.multilinear import MultilinearForm
@@ -120,7 +120,11 @@ def dense_array(X: Any, name: str = "X") -> np.ndarray:
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
+            raise CapabilityError(
+                f"{name} holds something that is no number ({error}); expected real numbers"
+            ) from error
+        except ValueError as error:
             raise DataError(
                 f"{name} is {described(X)} of dtype {array.dtype}; expected real numbers: {error}"
             ) from error
@@ -135,7 +139,7 @@ def dense_array(X: Any, name: str = "X") -> np.ndarray:
     if 0 in array.shape:
         empty = "sample" if array.shape[0] == 0 else "feature"
         raise ShapeError(
-            f"{name} has shape {array.shape}: 0 {empty}(s) (shape={array.shape}) while a minimum of 1 is required"
+            f"{name} has shape {array.shape}: 0 {empty}(s) (shape={array.shape}) while a minimum of 1 is required."
         )
     return array
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -124,11 +123,13 @@ class Entries:
         order = kept[np.argsort(-size[kept], kind="stable")]
         return tuple(i[order] for i in self.index)
 
-    @cached_property
-    def largest(self) -> float:
-        """max |entry| of the tensor itself."""
-        data = self.values if self.tensor is None else self.tensor
-        return float(max(np.max(data), -np.min(data))) if data.size else 0.0  # type: ignore[union-attr,arg-type]
+    @property
+    def constant(self) -> bool:
+        """Whether all entries of a dense tensor are one number other than 0."""
+        if self.tensor is None or self.tensor.size == 1:
+            return False
+        first = self.tensor.flat[0]
+        return bool(first != 0 and self.tensor.flat[-1] == first and np.all(self.tensor == first))
 
 
 def squared_norm(array: np.ndarray | None) -> float:

@@ -189,6 +189,12 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         data, used = take_in(X, mode_names=self.mode_names, center=self.center, scale=self.scale)
         options = options_of(self.get_params(deep=False), data, clock)
         mode = data.mode(self.sample_mode, "sample_mode")
+        if remember and data.entries is not None and data.observed is None and data.entries.constant:
+            warnings.warn(
+                "X is constant: its one component is the constant itself; center takes it off",
+                UserWarning,
+                stacklevel=3,
+            )
         if data.norm2 == 0.0:
             raise DataError(
                 "X is zero in all observed entries"

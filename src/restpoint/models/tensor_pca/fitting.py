@@ -45,7 +45,8 @@ def fitted(data: Data, options: Options) -> Fit:
     found, vectors, weights = _greedy(data, options)
     refined = None
     several = len(found) > 1
-    if (several and options.deflation == "joint") or data.observed is not None:
+    alive = not all(one.empty for one in found)
+    if alive and ((several and options.deflation == "joint") or data.observed is not None):
         refined, rho = _refined(data, options, found, (vectors, weights))
         rows = [refined.factors[m] for m in range(len(data.sizes))]
         certificate: Any = refined.certificate
@@ -89,6 +90,12 @@ def _greedy(
     weights: list[float] = []
     whole = task.norm2
     for r in range(options.components):
+        if found and found[-1].empty:  # zero is all that this rho leaves: of the rest, too
+            found.append(found[-1])
+            vectors.append(vectors[-1])
+            taken.append(taken[-1])
+            weights.append(0.0)
+            continue
         if r:
             _refuse_nothing(data, options, whole, taken, np.array(weights))
             task = _next(task, first, data, options, taken, weights, found)
@@ -142,7 +149,7 @@ def _refuse_nothing(
 ) -> None:
     if whole is None:
         return
-    if _rest(data, rows, list(weights)) <= NOTHING * whole or not np.any(rows[-1][0]):
+    if _rest(data, rows, list(weights)) <= NOTHING * whole:
         raise DataError(
             f"after {len(rows)} component(s) nothing is left of X, but n_components={options.components}; ask for at "
             f"most {len(rows)}"
