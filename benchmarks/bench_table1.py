@@ -127,7 +127,7 @@ def numpy_start(M: np.ndarray, x: list[np.ndarray]) -> float:
 def mixed(A: np.ndarray, problem: rp.Problem, x0: Blocks) -> rp.Result:
     """Most of the way in float32, the rest of it and the certificates in float64."""
     coarse = rp.Problem(rp.smooth.Multilinear(A.astype(np.float32)), problem.blocks)
-    rough = rp.solve(coarse, eps=1e-3, x0=tuple(x.astype(np.float32) for x in x0))
+    rough = rp.solve(coarse, eps=1e-5, x0=tuple(x.astype(np.float32) for x in x0))
     xs = problem.project(tuple(x.astype(np.float64) for x in rough.last))
     return rp.solve(problem, eps=EPS, x0=xs)
 
