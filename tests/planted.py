@@ -30,6 +30,4 @@ def planted_rank(n, rank, strength, seed, nonzeros=5):
 
 
 def same_supports(model, xs):
-    return all(
-        np.array_equal(s[0], x != 0) for s, x in zip(model.support_, xs, strict=True)
-    )
+    return all(np.array_equal(s[0], x != 0) for s, x in zip(model.support_, xs, strict=True))

@@ -4,12 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-from planted import planted, planted_rank, same_supports
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 import restpoint as rp
+from planted import planted, planted_rank, same_supports
 from restpoint.models import SparseTensorPCA
 
 # Checks of scikit-learn that do not apply, and why.
@@ -201,7 +201,9 @@ def test_starting_points(cube, fit):
         other = SparseTensorPCA(init=init).fit(A)
         assert other.weights_ == pytest.approx(fit.weights_, rel=1e-6)
     again = SparseTensorPCA().fit(A)
-    assert all(np.array_equal(a, b) for a, b in zip(again.components_, fit.components_, strict=True))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(again.components_, fit.components_, strict=True)
+    )
 
 
 def test_out_of_time_is_said(cube):
@@ -227,7 +229,9 @@ def test_pickle_clone_and_parameters(fit, cube):
     assert len(pickle.dumps(fit)) < 200_000  # not the data
 
 
-@pytest.mark.filterwarnings("ignore")  # noise, constants and the like are warned about, as they should be
+@pytest.mark.filterwarnings(
+    "ignore"
+)  # noise, constants and the like are warned about, as they should be
 def test_scikit_learn_checks_apply():
     for check in check_estimator(SparseTensorPCA(), on_fail=None):
         ok = check["status"] == "passed" or check["check_name"] in EXEMPT

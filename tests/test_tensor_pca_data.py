@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import sparse
-from planted import planted, planted_rank, same_supports
 
 import restpoint as rp
+from planted import planted, planted_rank, same_supports
 from restpoint.errors import CapabilityError, DataError, ShapeError
 from restpoint.models import SparseTensorPCA
 
@@ -38,7 +38,10 @@ def test_structured_dropout_does_not_bias_loadings():
     for row, truth in zip([c[0] for c in model.components_], (subjects, genes, times), strict=True):
         truth = truth / np.linalg.norm(truth)
         assert np.linalg.norm(np.abs(row) - truth) < 0.05
-    stayed, left = (np.abs(model.components_[0][0][own]).mean() / subjects[own].mean() for own in (slice(20), slice(20, 40)))
+    stayed, left = (
+        np.abs(model.components_[0][0][own]).mean() / subjects[own].mean()
+        for own in (slice(20), slice(20, 40))
+    )
     assert left / stayed == pytest.approx(1.0, abs=0.05)  # zero-filling: .29
     assert np.flatnonzero(model.support_[1][0]).tolist() == [0, 1, 2, 3, 4]
     fitted = model.weights_[0] * np.einsum("a,b,c->abc", *(c[0] for c in model.components_))
@@ -73,11 +76,19 @@ def test_sparse_dense_and_mapped_data_are_one(cube, tmp_path):
     dense = SparseTensorPCA().fit(A)
     np.save(tmp_path / "A.npy", A)
     form = rp.smooth.Multilinear(A, sign=1.0)
-    for X in (sparse.COO(A), str(tmp_path / "A.npy"), np.load(tmp_path / "A.npy", mmap_mode="r"), form, A.astype(np.float32)):
+    for X in (
+        sparse.COO(A),
+        str(tmp_path / "A.npy"),
+        np.load(tmp_path / "A.npy", mmap_mode="r"),
+        form,
+        A.astype(np.float32),
+    ):
         other = SparseTensorPCA().fit(X)
         assert other.certified_
         assert other.weights_ == pytest.approx(dense.weights_, rel=1e-4)
-        assert all(np.array_equal(a, b) for a, b in zip(other.support_, dense.support_, strict=True))
+        assert all(
+            np.array_equal(a, b) for a, b in zip(other.support_, dense.support_, strict=True)
+        )
     assert same_supports(dense, cube[1])
 
 
@@ -117,13 +128,17 @@ def test_moments_and_symmetric_forms():
     assert np.array_equal(tied.components_[0], tied.components_[2])
     assert tied.weights_ == pytest.approx(free.weights_, rel=1e-2)
     assert int(np.argmax(tied.components_[0][0])) == 3
-    several = SparseTensorPCA(2, deflation="subtract").fit(rp.smooth.MomentTensor(X, 3, tied=(0, 0, 0)))
+    several = SparseTensorPCA(2, deflation="subtract").fit(
+        rp.smooth.MomentTensor(X, 3, tied=(0, 0, 0))
+    )
     assert several.weights_[1] < 0.3 * several.weights_[0]
 
 
 def test_centre_and_scale():
     A = np.random.default_rng(0).uniform(1.0, 2.0, (9, 8, 7))
-    own = (A - A.mean(axis=0)) / np.sqrt(np.mean((A - A.mean(axis=0)) ** 2, axis=(0, 2), keepdims=True))
+    own = (A - A.mean(axis=0)) / np.sqrt(
+        np.mean((A - A.mean(axis=0)) ** 2, axis=(0, 2), keepdims=True)
+    )
     by_us = SparseTensorPCA(center="mode0", scale=1, rho=0.1).fit(A)
     assert by_us.weights_ == pytest.approx(SparseTensorPCA(rho=0.1).fit(own).weights_)
     assert by_us.transform(A[:3]) == pytest.approx(by_us.transform(A)[:3])
@@ -140,7 +155,7 @@ def test_scores_are_least_squares_over_what_is_observed():
     T = model.transform(A)
     patterns = np.einsum("ra,rc->rac", model.components_[0], model.components_[2]).reshape(2, -1)
     flat = np.moveaxis(A, 1, 0).reshape(15, -1)
-    assert T == pytest.approx(np.linalg.lstsq(patterns.T, flat.T)[0].T)
+    assert pytest.approx(np.linalg.lstsq(patterns.T, flat.T)[0].T) == T
     assert SparseTensorPCA(2, sample_mode=1).fit_transform(A) == pytest.approx(T)
     holes = A.copy()
     holes[:7, 4, :] = np.nan
@@ -161,7 +176,12 @@ ONE[0, 0, 0] = 3.0
     ("options", "data", "error", "words"),
     [
         ({}, np.zeros((3, 4, 5)), DataError, "X is zero in all observed entries"),
-        ({"center": 0}, np.ones((3, 4, 5)), DataError, "zero in all observed entries after centring"),
+        (
+            {"center": 0},
+            np.ones((3, 4, 5)),
+            DataError,
+            "zero in all observed entries after centring",
+        ),
         ({}, np.where(np.arange(5)[:, None] == 2, np.nan, X), DataError, "slice 2 of mode 'mode1'"),
         ({}, np.where(X > 2, np.inf, X), DataError, "infinity"),
         ({}, X[0, 0], ShapeError, "order 2 or more"),
@@ -176,8 +196,18 @@ ONE[0, 0, 0] = 3.0
         ({"sample_mode": 3}, X, DataError, "from 0 to 2"),
         ({"rho": 0.1, "n_nonzero": 3}, X, DataError, "both decide about sparsity"),
         ({"nonneg": True, "sets": rp.sets.L2Ball()}, X, DataError, "nonneg and sets"),
-        ({"rho": {0: 0.1}, "penalties": {0: rp.penalties.L1(0.2)}}, X, DataError, "rho and penalties"),
-        ({"n_nonzero": 2, "penalties": {0: rp.penalties.L1(0.2)}}, X, DataError, "n_nonzero and penalties"),
+        (
+            {"rho": {0: 0.1}, "penalties": {0: rp.penalties.L1(0.2)}},
+            X,
+            DataError,
+            "rho and penalties",
+        ),
+        (
+            {"n_nonzero": 2, "penalties": {0: rp.penalties.L1(0.2)}},
+            X,
+            DataError,
+            "n_nonzero and penalties",
+        ),
         ({"n_components": 2, "n_nonzero": 2}, X, DataError, 'use deflation="subtract"'),
         ({"n_components": 2, "sets": rp.sets.Simplex()}, X, DataError, 'use deflation="subtract"'),
         ({"n_components": 5, "deflation": "orthogonal"}, X, DataError, "'mode2' has 4 entries"),

@@ -15,8 +15,8 @@ from restpoint.models.tensor_pca import rank_one, selection
 from restpoint.models.tensor_pca.rank_one import Path, Pool
 from restpoint.models.tensor_pca.starts import Starts
 from restpoint.models.tensor_pca.task import Task
-from restpoint.problem import Blocks, Problem
 from restpoint.penalties import L1
+from restpoint.problem import Blocks, Problem
 from restpoint.run import Result, Status
 
 # The grid of an automatic rho, in units of rho_max: from nearly the first nonzero solution down to little sparsity.
@@ -78,7 +78,16 @@ class Found:
         )
         status, iterations = one.status, int(one.iterations)
         return cls(
-            xs, rho, one.problem, one.certificate, status, iterations, eps, one.bound, pool.ends, rho_max
+            xs,
+            rho,
+            one.problem,
+            one.certificate,
+            status,
+            iterations,
+            eps,
+            one.bound,
+            pool.ends,
+            rho_max,
         )
 
     @property
@@ -198,7 +207,8 @@ def _if_no_worse(
     other = _finished(task, pool, replace(found, rho=rho, eps=np.inf))
     if other.status is not Status.CERTIFIED or other.empty:
         return found, False
-    if _bic(task, other.xs, observed) > best + _slack(best):
+    same = all(np.array_equal(a != 0, b != 0) for a, b in zip(found.xs, other.xs, strict=True))
+    if not same and _bic(task, other.xs, observed) > best + _slack(best):
         return found, False
     return other, True
 

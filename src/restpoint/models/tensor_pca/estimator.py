@@ -46,7 +46,7 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         How many random starts, uniform on the spheres, keyed by ``random_state``; init="svd" begins at singular
         vectors of the unfoldings, arrays (starts, n), one a block, where you like. As many more are grown
         from the strongest entries of the tensor, where it has entries to look at.
-    tol : the certified gap, in units of the largest A(x) (joint: of ||A||^2 / 2)
+    tol : the certified gap, in units of the largest A(x) (where components are refined together: of its square / 2)
     max_seconds : time for the whole fit; then, as at Ctrl-C, the best so far is returned
     n_jobs : threads of the contractions
     center, scale : modes, default none
@@ -73,7 +73,9 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     n_iter_, mode_names_, labels_, n_features_in_, bound_ (of the first component)
 
     Missing entries (NaN, masked) are never filled in: starting points come from the observed entries alone, and the
-    components minimise the squared error on these (``joint.refine``), for one component too.
+    components minimise the squared error on these (``joint.refine``), for one component too. There l1 would shrink most
+    what is observed least; so with rho="auto" it only chooses the supports of one component, which is then, certified,
+    the least-squares fit on them.
 
     >>> import numpy as np
     >>> x = np.zeros(30)
@@ -189,7 +191,12 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         data, used = take_in(X, mode_names=self.mode_names, center=self.center, scale=self.scale)
         options = options_of(self.get_params(deep=False), data, clock)
         mode = data.mode(self.sample_mode, "sample_mode")
-        if remember and data.entries is not None and data.observed is None and data.entries.constant:
+        if (
+            remember
+            and data.entries is not None
+            and data.observed is None
+            and data.entries.constant
+        ):
             warnings.warn(
                 "X is constant: its one component is the constant itself; center takes it off",
                 UserWarning,

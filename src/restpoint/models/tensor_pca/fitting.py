@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from restpoint.sets import NonnegativeBall
 NOTHING = 1e-13
 # A component is not asked to bear more than this share of its own rho_max.
 BEARABLE = 0.9
+# Gaps are quadratic in the distance from a solution: a small one costs few sweeps more, and hardly any error is left.
+TIGHTER = 1e-2
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,6 @@ def _next(
     weights: Sequence[float],
     found: Sequence[Found],
 ) -> Any:
-    from dataclasses import replace
-
     if options.deflation == "orthogonal":
         task = deflation.projected(task, first, [conventions.unit_rows(f.xs)[0] for f in found])
         return task if task.norm2 is None else replace(task, norm2=_rest(data, taken, weights))
@@ -170,19 +170,78 @@ def _refined(
 ) -> tuple[joint.JointFit, np.ndarray]:
     """All components together, at one rho for each mode.
 
-    The smallest of theirs, and the largest that leaves each of them well below its own rho_max: what makes one
-    component sparse another may not bear. BIC decides, with least-squares weights.
+    The smallest of theirs is what all of them bear. Where rho is automatic, BIC with least-squares weights decides
+    between that, a larger one that still leaves each well below its own rho_max, and smaller ones: while other
+    components were noise to it, each of them was shown sparser than it need be.
     """
     own = np.array([f.rho for f in found])
+    if data.observed is not None and len(found) == 1 and options.wish.rho == "auto":
+        unbiased = _on_supports(data, options, start)
+        if unbiased is not None:
+            return unbiased, own
     low, high = own.min(axis=0), own.max(axis=0)
-    fits = [(_joint(data, options, low, start), low)]
+    best = _joint(data, options, low, start), low
+    if options.wish.rho == "auto" and data.norm2:
+        best = _by_bic(data, options, best, _others(found, high, low))
+    return best[0], np.tile(best[1], (len(found), 1))
+
+
+def _others(found: Sequence[Found], high: np.ndarray, low: np.ndarray) -> list[np.ndarray]:
+    """Further rho to try: the largest that all bear, and smaller ones as long as these are better."""
     room = min(f.rho_max for f in found) * BEARABLE
-    if options.wish.rho == "auto" and data.norm2 and room > 0 and not options.task.clock.over:
-        high = high * min(1.0, room / max(float(high.max()), 1e-300))
-        if np.any(high > 1.02 * low):
-            fits.append((_joint(data, options, high, start), high))
-    refined, rho = min(fits, key=lambda fit: _price(data, options, fit[0]) if len(fits) > 1 else 0.0)
-    return refined, np.tile(rho, (len(found), 1))
+    high = high * min(1.0, room / max(float(high.max()), 1e-300))
+    return ([high] if np.any(high > 1.02 * low) else []) + [low / 2, low / 4, low / 8, 0.0 * low]
+
+
+def _by_bic(
+    data: Data,
+    options: Options,
+    first: tuple[joint.JointFit, np.ndarray],
+    others: Sequence[np.ndarray],
+) -> tuple[joint.JointFit, np.ndarray]:
+    best, least = first, _price(data, options, first[0])
+    for rho in others:
+        if options.task.clock.over:
+            break
+        fit = best[0]
+        start = [tuple(x[r] for x in fit.factors) for r in range(len(fit.weights))]
+        trial = _joint(data, options, rho, (start, np.array(fit.weights)))
+        price = _price(data, options, trial)
+        if price < least:
+            best, least = (trial, rho), price
+        elif np.all(rho <= first[1]):
+            break
+    return best
+
+
+def _on_supports(
+    data: Data, options: Options, start: tuple[Sequence[Blocks], np.ndarray]
+) -> joint.JointFit | None:
+    """Least squares over the observed entries on the supports that l1 chose; None where a slice of these has none.
+
+    With missing entries l1 does not shrink all alike: an entry of x_i loses the more, the less of its slice is observed.
+    """
+    vectors, weights = start
+    index = [np.flatnonzero(x) for x in vectors[0]]
+    small = data.observed[np.ix_(*index)]  # type: ignore[index]
+    seen = ~np.isnan(small)
+    axes = range(seen.ndim)
+    if not all(seen.any(axis=tuple(k for k in axes if k != m)).all() for m in axes):
+        return None
+    task = options.task
+    sets = list(task.sets) if any(isinstance(s, NonnegativeBall) for s in task.sets) else None
+    fit = joint.refine(
+        small,
+        weights,
+        [x[None, i] for x, i in zip(vectors[0], index, strict=True)],
+        sets=sets,
+        eps=_tolerance(data, options, weights),
+        max_seconds=task.clock.left,
+    )
+    whole = [np.zeros((1, n)) for n in data.sizes]
+    for x, i, own in zip(whole, index, fit.factors, strict=True):
+        x[:, i] = own
+    return replace(fit, factors=tuple(whole))
 
 
 def _joint(
@@ -197,9 +256,15 @@ def _joint(
         factors,
         rho=list(rho),
         sets=None if ordinary else list(options.task.sets),
-        eps=options.task.tol,
+        eps=_tolerance(data, options, weights),
         max_seconds=options.task.clock.left,
     )
+
+
+def _tolerance(data: Data, options: Options, weights: np.ndarray) -> float:
+    """tol in units of the largest component: where there is much noise, ||X||^2 is no scale for what is found in it."""
+    share = float(np.max(weights)) ** 2 / data.norm2 if data.norm2 else 1.0
+    return float(np.clip(options.task.tol * share * TIGHTER, 1e-14, options.task.tol))
 
 
 def _price(data: Data, options: Options, fit: joint.JointFit) -> float:

@@ -61,7 +61,9 @@ def refitted(
         weights[p], found = seen[key]
         for x, i, y in zip(moved, index, found, strict=True):
             x[p, i] = y
-    whole = np.all(supports(xs) == np.array(task.sizes), axis=1)  # these are least-squares fits already
+    whole = np.all(
+        supports(xs) == np.array(task.sizes), axis=1
+    )  # these are least-squares fits already
     rest = np.flatnonzero(live & ~whole & ~small) if dense else np.flatnonzero(live & ~whole)
     if len(rest) and observed is None:
         weights[rest], parts = _masked(task, tuple(x[rest] for x in xs))
