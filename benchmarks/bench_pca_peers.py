@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import planted
 import pyttb
 import tensorly
 from tensorly.decomposition import parafac
@@ -27,6 +26,7 @@ from tensorly.decomposition._cp_power import power_iteration
 from threadpoolctl import threadpool_limits
 from timing import PAUSE, judged, missed, write
 
+import planted
 import restpoint as rp
 from restpoint.kernels import Dense, use_threads
 
@@ -60,7 +60,7 @@ def instance(shape: tuple[int, ...], kind: str, number: int) -> Instance:
 
 
 def by_power_iteration(own: Instance) -> list[planted.Vectors]:
-    np.random.seed(own.seed)  # the generator that it draws from
+    np.random.seed(own.seed)  # noqa: NPY002 - the generator that it draws from
     return [tuple(power_iteration(own.A, n_repeat=STARTS)[1])]
 
 

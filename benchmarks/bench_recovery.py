@@ -1,7 +1,7 @@
 """What SparseTensorPCA finds of what was planted: supports, drop-out, and several components.
 
-Supports: T = s x_1 o ... o x_d + standard normal noise. A trial draws noise, vectors and 20 starts once; all strengths s
-and all methods share them. Exact means the right support in every mode. Peers are told the numbers of nonzeros:
+Supports: T = s x_1 o ... o x_d + standard normal noise. A trial draws noise, vectors and 20 starts once; all strengths
+s and all methods share them. Exact means the right support in every mode. Peers are told the numbers of nonzeros:
 
 hosvd   the leading left singular vector of each unfolding, its k largest entries
 power   the best of 20 dense power iterations (alternating least squares), the k largest entries of each vector
@@ -11,8 +11,8 @@ ours is told nothing: default arguments, ``init`` the same starts.
 Drop-out: half of the subjects lose the last 80 % of their times, 40 % of the entries. Several components: three, with
 cosines of 0.5 between them in every mode, against tensorly's parafac.
 
-RESTPOINT_BENCH_TRIALS (default 100) is the number of trials a strength, RESTPOINT_BENCH_ONLY a part of the names of the cases
-to run, RESTPOINT_BENCH_FIGURE where to draw the phase diagrams.
+RESTPOINT_BENCH_TRIALS (default 100) is the number of trials a strength, RESTPOINT_BENCH_ONLY a part of the names of the
+cases to run, RESTPOINT_BENCH_FIGURE where to draw the phase diagrams.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-import planted
-from planted import Planted, Vectors
 from sklearn.exceptions import ConvergenceWarning
 from tensorly.decomposition import parafac
 from threadpoolctl import threadpool_limits
 from timing import judged, missed, write
 
+import planted
 import restpoint as rp
+from planted import Planted, Vectors
 from restpoint.kernels import use_threads
 from restpoint.models import SparseTensorPCA
 
@@ -95,11 +95,14 @@ def verdict(truth: Vectors, found: list[frozenset[int]], xs: Vectors) -> str:
     right = [planted.support(x) for x in truth]
     if right == found:
         return "exact"
-    cosines = [abs(float(a @ planted.unit(b))) if np.any(b) else 0.0 for a, b in zip(truth, xs)]
+    cosines = [
+        abs(float(a @ planted.unit(b))) if np.any(b) else 0.0
+        for a, b in zip(truth, xs, strict=True)
+    ]
     if min(cosines) < 0.5:
         return "elsewhere"
-    few = any(r - f for r, f in zip(right, found))
-    many = any(f - r for r, f in zip(right, found))
+    few = any(r - f for r, f in zip(right, found, strict=True))
+    many = any(f - r for r, f in zip(right, found, strict=True))
     return "too few and too many" if few and many else "too few" if few else "too many"
 
 
@@ -161,7 +164,9 @@ def drop_out(number: int) -> dict[str, float]:
     for name, data in (("observed", A), ("zero-filled", np.nan_to_num(A))):
         model = quietly(SparseTensorPCA(n_components=1), data)
         xs = [rows[0] for rows in model.components_]
-        errors = [float(np.linalg.norm(t - x * np.sign(x @ t))) for t, x in zip(truth, xs)]
+        errors = [
+            float(np.linalg.norm(t - x * np.sign(x @ t))) for t, x in zip(truth, xs, strict=True)
+        ]
         found[f"{name}: largest error of a mode"] = max(errors)
         ratio = np.linalg.norm(xs[0][left]) / np.linalg.norm(xs[0][stayed])
         true_ratio = np.linalg.norm(truth[0][left]) / np.linalg.norm(truth[0][stayed])
@@ -189,7 +194,7 @@ def model_of(weights: np.ndarray, factors: list[np.ndarray]) -> np.ndarray:
 
 def match(truth: Vectors, found: list[np.ndarray]) -> float:
     """The factor match score: mean over components of the product of cosines, at the best pairing."""
-    cosines = np.prod([np.abs(t @ x.T) for t, x in zip(truth, found)], axis=0)
+    cosines = np.prod([np.abs(t @ x.T) for t, x in zip(truth, found, strict=True)], axis=0)
     rank = len(cosines)
     return max(
         float(np.mean([cosines[r, p[r]] for r in range(rank)])) for p in permutations(range(rank))
@@ -215,7 +220,7 @@ def several(number: int) -> dict[str, float]:
             np.any(model.weights_ <= 0) or not all(x.any(axis=1).all() for x in model.components_)
         )
         found[f"{name}: certified"] = float(model.certified_)
-    np.random.seed(number)  # parafac draws from it where singular vectors do not suffice
+    np.random.seed(number)  # noqa: NPY002 - parafac draws from it where singular vectors do not suffice
     peer = parafac(A, 3)
     rows = [np.asarray(x).T for x in peer.factors]
     fit = model_of(peer.weights, rows)
@@ -259,9 +264,7 @@ def floors(figures: dict[str, Any]) -> dict[str, Any]:
         floor("drop-out: empty components", runs["observed: empty"]["most"], "<=", 0.0)
     if "three components" in figures:
         runs = figures["three components"]
-        floor(
-            "three components: factor match", runs["default: factor match"]["least"], ">=", 0.95
-        )
+        floor("three components: factor match", runs["default: factor match"]["least"], ">=", 0.95)
         floor("three components: empty", runs["default: empty"]["most"], "<=", 0.0)
         floor(
             "three components: error at rho = 0 / parafac's",
@@ -278,7 +281,7 @@ def draw_figure(recovery: dict[str, Any], path: str) -> None:
     figure, axes = plt.subplots(
         1, len(recovery), figsize=(3.6 * len(recovery), 3.0), sharey=True, squeeze=False
     )
-    for axis, (case, rows) in zip(axes[0], recovery.items()):
+    for axis, (case, rows) in zip(axes[0], recovery.items(), strict=True):
         for method, style in zip(METHODS, ("s--", "^:", "o-"), strict=True):
             axis.plot(
                 [float(s) for s in rows],

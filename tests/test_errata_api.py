@@ -436,7 +436,9 @@ def test_a13_sweeps_that_start_with_the_largest_gap_obey_the_linear_bound():
         A = tensor(3, 4, 3, seed=seed)
         problem = tensor_problem(A, 0.2)
         result = rp.solve(problem, eps=1e-7, starts=6)
-        assert result.method == rp.ConditionalGradient(rp.GaussSeidel(repeats=2, momentum=0.75), rp.FullStep())
+        assert result.method == rp.ConditionalGradient(
+            rp.GaussSeidel(repeats=2, momentum=0.75), rp.FullStep()
+        )
         assert result.certified.all()
         assert np.all(result.used <= result.bound.count)
         assert "A13" in result.bound.statement

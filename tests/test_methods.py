@@ -411,7 +411,9 @@ def test_the_default_method_follows_from_what_f_declares():
     for f, expected in cases:
         assert rp.explain(rp.Problem(f, ball)).method == expected
     tensor_method = rp.explain(tensor_problem(tensor(2, 3))).method
-    assert tensor_method == rp.ConditionalGradient(rp.GaussSeidel(repeats=2, momentum=0.75), rp.FullStep())
+    assert tensor_method == rp.ConditionalGradient(
+        rp.GaussSeidel(repeats=2, momentum=0.75), rp.FullStep()
+    )
     no_prox = rp.Block.from_oracle(
         lambda g: -g / max(float(np.linalg.norm(g)), 1e-300), diameter=2.0
     )
