@@ -43,7 +43,6 @@ help: ## print this list
 LOCKED := $(VENV)/.locked
 READY := $(VENV)/.ready
 BACKENDS := $(VENV)/.backends
-PEERS := $(VENV)/.peers
 
 ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 $(LOCKED): FORCE
@@ -72,11 +71,6 @@ $(BACKENDS): $(READY) requirements/backends.txt
 	@$(PIP) install -qq --no-deps "$(TORCH)"
 	@$(PY) -W ignore -c 'import torch' || { \
 	  echo "This torch wheel cannot run without its CUDA packages: let pip find a CPU wheel." >&2; exit 1; }
-	@touch $@
-
-$(PEERS): $(READY) requirements/peers.txt
-	@echo "Adding the libraries that benchmarks compare with ..."
-	@$(PIP) install -qq --require-hashes -r requirements/peers.txt
 	@touch $@
 
 .PHONY: env
@@ -133,7 +127,7 @@ prove: $(READY) ## the long studies (pytest -m prove)
 # Each script runs alone, with its threads pinned, and writes the file that RESTPOINT_BENCH_RESULT
 # names. A script that leaves no new file has measured nothing.
 .PHONY: bench
-bench: $(PEERS) ## every benchmarks/bench_*.py, into benchmarks/results/*.json
+bench: $(READY) ## every benchmarks/bench_*.py, into benchmarks/results/*.json
 	@mkdir -p benchmarks/results; found=; missed=; \
 	for script in benchmarks/bench_*.py; do \
 	  [ -e "$$script" ] || continue; found=yes; \
@@ -172,7 +166,6 @@ $(UV):
 lock: $(UV) ## resolve requirements/*.txt anew (UPGRADE=--upgrade for newer versions)
 	@$(COMPILE) pyproject.toml --group dev -o requirements/dev.txt
 	@$(COMPILE) --group backends -c requirements/dev.txt -o requirements/backends.txt
-	@$(COMPILE) --group peers -c requirements/dev.txt -o requirements/peers.txt
 	@.uv/bin/python tools/check_lock.py
 
 .PHONY: clean
