@@ -289,7 +289,7 @@ def test_the_form_solves_as_the_dense_tensor_does():
     coordinates, values, dense = made((6, 5, 4), 50, seed=3)
     block = rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.1))
     runs = [
-        rp.solve(rp.Problem(f, [block] * 3), starts=6)
+        rp.solve(rp.Problem(f, [block] * 3), starts=6, eps=1e-10)
         for f in (SparseTensor(coordinates, values, (6, 5, 4)), rp.smooth.Multilinear(dense))
     ]
     assert runs[0].certified.all()

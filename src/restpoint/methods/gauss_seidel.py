@@ -32,7 +32,8 @@ class GaussSeidel(Order):
     momentum  the blocks of the first group, x after it moved and x_last one sweep ago, go on to the projection of
               x + momentum (x - x_last), zeros of x kept, before the other groups move. Where Phi is then higher than
               before the extrapolation, the start goes back and moves the other groups from x. Only for f whose sweep
-              knows its value, such as multilinear forms.
+              knows its value, such as multilinear forms, for blocks whose sets have a projection, and not with
+              ``Doubling``.
     """
 
     takes_samples: ClassVar[bool] = False
@@ -95,8 +96,12 @@ class GaussSeidel(Order):
         return list(group) * (1 + self.repeats * (len(group) > 1))
 
     def _beyond(self, problem: Problem, i: int, x: Array, last: Array) -> Array:
-        further = problem.blocks[i].set.project(x + self.momentum * (x - last))
-        return namespace(x).where(x == 0.0, 0.0, further)
+        """Where block i goes on to: zeros kept first and projected then, so that the point is in its set."""
+        further = namespace(x).where(x == 0.0, x, x + self.momentum * (x - last))
+        try:
+            return problem.blocks[i].set.project(further)
+        except CapabilityError:  # a user's set need not have a projection
+            return x
 
 
 class _Walk:

@@ -160,9 +160,9 @@ def _full_below(state: State, p: float) -> Array:
 
 
 def _accepted(old: Look, new: Look, wanted: Array) -> Array:
-    """Whether Phi fell by what was wanted, up to rounding; False for NaN."""
+    """Whether Phi fell by what was wanted, up to rounding; False where it is not finite."""
     before: Array = old.value  # known, because gradients are exact
     after: Array = new.value
     xp = namespace(before, after)
     slack = ROUNDING * float(xp.finfo(before.dtype).eps) * (xp.abs(before) + xp.abs(after))
-    return before - after >= wanted - slack
+    return xp.isfinite(after) & (before - after >= wanted - slack)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import and_
+from typing import Any
 
 import numpy as np
 
 from restpoint.array import generator as stream
-from restpoint.array import namespace, own, take, to_host, where
+from restpoint.array import is_array, namespace, own, take, to_host, where
 from restpoint.bounds import Bound
 from restpoint.certificates import Certificate
 from restpoint.methods import Key, Method, Work
@@ -263,6 +266,8 @@ class Loop:
     def _judge_progress(self, value: np.ndarray, gap: np.ndarray) -> None:
         rows, stop = self.rows, self.stop
         same = (value == rows.value) & (gap == rows.gap)
+        if same.any():  # a refused trial changes only what the next one will be
+            same &= _alike(self.state.memory, self.previous.memory)
         rows.unchanged = np.where(same, rows.unchanged + 1, 0)
         if stop.patience is not None:
             self._finish(rows.active & (rows.unchanged >= stop.patience), Status.STALLED)
@@ -364,3 +369,10 @@ class Loop:
         )
         self.ledger.judge(proved, answered)
         return best, last, certificate, self.promise.bound(self.bound)
+
+
+def _alike(one: Any, other: Any) -> Any:
+    """Where two states remember the same, bit by bit."""
+    if isinstance(one, tuple):
+        return reduce(and_, map(_alike, one, other), True)
+    return to_host(one) == to_host(other) if is_array(one) else True

@@ -72,7 +72,8 @@ class Stop:
     target_value           end with TARGET_REACHED once Phi <= target_value, default none
     value_change           STALLED once |Phi_k - Phi_(k-1)| <= value_change, default none
     relative_value_change  the same in units of |Phi_k|, default none
-    patience               STALLED after so many iterations without a change of Phi or gap in any bit; None: go on
+    patience               STALLED after so many iterations without a change of Phi, the gap, or what the method tries
+                           next, in any bit; None: go on
     retire                 which starts to give up in favour of others, see ``Retire``; default none
     measure                what eps bounds: "max" of the block gaps (the paper's notion) or their "sum" (joint)
     feasibility            the violation that a certified point may have, in units of the set's radius;
