@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from restpoint.models.tensor_pca import SparseTensorPCA
+    from restpoint.models.tensor_pca import SparseTensorPCA, SparseTensorPCACV
 
-__all__ = ["SparseTensorPCA"]
+__all__ = ["SparseTensorPCA", "SparseTensorPCACV"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SparseTensorPCA":
-        from restpoint.models.tensor_pca import SparseTensorPCA
+    if name in __all__:
+        from restpoint.models import tensor_pca
 
-        return SparseTensorPCA
+        return getattr(tensor_pca, name)
     raise AttributeError(f"module 'restpoint.models' has no attribute {name!r}")
 
 

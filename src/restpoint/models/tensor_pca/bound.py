@@ -9,11 +9,11 @@ from restpoint.models.tensor_pca.options import Options
 
 
 def global_bound(data: Data, options: Options, rho: np.ndarray) -> float:
-    r"""max(0, sigma - sum_i rho_i) >= A(x) - sum_i rho_i ||x_i||_1 for all unit vectors, sigma the norm of an unfolding.
+    r"""max(0, sigma - sum_i rho_i) >= A(x) - sum_i rho_i ||x_i||_1 for unit vectors, sigma the norm of an unfolding.
 
-    With t_i = ||x_i||_2 <= ||x_i||_1, the right side is at most sigma t_1 ... t_d - sum_i rho_i t_i, which is linear in each
-    t_i: over [0, 1]^d it is largest at a corner, all ones or with a zero. NaN where sets or penalties are others, or
-    entries are missing.
+    With t_i = ||x_i||_2 <= ||x_i||_1, the right side is at most sigma t_1 ... t_d - sum_i rho_i t_i, which is linear in
+    each t_i: over [0, 1]^d it is largest at a corner, all ones or with a zero. NaN where sets or penalties are
+    others, or entries are missing.
     """
     if not options.plain or data.observed is not None:
         return float("nan")

@@ -262,11 +262,11 @@ def _at(task: Task, pool: Pool, rho: float, rho_max: float) -> Found:
                 UserWarning,
                 stacklevel=2,
             )
-            return from_point(task, found, zero)
+            return at_point(found, zero)
     return found
 
 
-def from_point(task: Task, found: Found, xs: Blocks) -> Found:
+def at_point(found: Found, xs: Blocks) -> Found:
     """The same problem's certificate at another point."""
     certificate = certify(found.problem, xs)
     holds = bool(np.all(certificate.holds(np.asarray(found.eps))))

@@ -117,7 +117,7 @@ class Conversions:
     def to_pyttb(self) -> Any:
         """The ``ktensor`` of pyttb: weights, and one array (n_mode, n_components) a mode."""
         check_is_fitted(self)
-        pyttb = _needed("pyttb", "to_pyttb()")
+        pyttb = needed("pyttb", "to_pyttb()")
         return pyttb.ktensor([np.asfortranarray(x.T) for x in self.components_], self.weights_)
 
     def to_xarray(self) -> Any:
@@ -126,7 +126,7 @@ class Conversions:
         The loadings of a mode ``gene`` are the variable ``gene_loadings``, of dimensions (component, gene).
         """
         factors = self.factors_
-        xarray = _needed("xarray", "to_xarray()", extra="frames")
+        xarray = needed("xarray", "to_xarray()", extra="frames")
         if "component" in factors:
             raise DataError(
                 'to_xarray() calls the dimension of components "component", which is the name of a mode here; '
@@ -151,7 +151,7 @@ class Conversions:
         The long table has the columns mode, label, component, loading; zeros are in it.
         """
         factors = self.factors_
-        pandas = _needed("pandas", "loadings_frame()", extra="frames")
+        pandas = needed("pandas", "loadings_frame()", extra="frames")
         components = range(1, len(self.weights_) + 1)
         if mode is not None:
             factor = _chosen(factors, mode)
@@ -187,7 +187,7 @@ class MissingPackageError(CapabilityError, ImportError):
     """A package that restpoint can do without is needed here."""
 
 
-def _needed(package: str, caller: str, extra: str | None = None) -> ModuleType:
+def needed(package: str, caller: str, extra: str | None = None) -> ModuleType:
     """An optional package, or the line that installs it."""
     try:
         return import_module(package)

@@ -25,7 +25,7 @@ def counted(task: Task, pool: Pool, counts: Counts, rho_max: float) -> Found:
     """A certified solution with k_i nonzeros in block i: rho_i between the k_i-th and the next of |A(x without i)|.
 
     The points of the pool are first swept with this rule; from the best few of them the problem with the rho_i that
-    they arrive at is solved and certified, and the rho_i are corrected where a count differs. Such a rho_i may lie above
+    they arrive at is solved and certified, and the rho_i are corrected where a count differs. Such a rho_i may exceed
     ``rho_max``: the component is stationary all the same, if not better than zero.
     """
     xs, eps = _truncated(task, pool, counts), task.tol * pool.scale
@@ -55,7 +55,7 @@ def counted(task: Task, pool: Pool, counts: Counts, rho_max: float) -> Found:
 
 
 def _truncated(task: Task, pool: Pool, counts: Counts) -> Blocks:
-    """Sweeps of x_i <- soft(A(x without i), its level) / norm from the pool and the strongest entries; the best ends."""
+    """Sweeps of x_i <- soft(A(x without i), its level) / norm from the pool and the strongest entry; the best ends."""
     xs = pool.xs
     if task.entries is not None and task.untied:
         axes = screening.axes(task.entries.strongest(1), task)

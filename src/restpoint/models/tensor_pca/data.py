@@ -12,8 +12,11 @@ import numpy as np
 
 from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.models.tensor_pca.entries import Entries, squared_norm
+from restpoint.models.tensor_pca.standardising import standardised
 from restpoint.smooth import MomentTensor, Multilinear, SparseTensor
 from restpoint.smooth.multilinear import MultilinearForm
+
+__all__ = ["Data", "dense_array", "standardised", "take_in"]
 
 
 @dataclass(frozen=True)
@@ -144,32 +147,6 @@ def dense_array(X: Any, name: str = "X") -> np.ndarray:
     return array
 
 
-def standardised(
-    array: np.ndarray, center: Sequence[int], scale: Sequence[int], names: Sequence[str]
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Means over the modes in ``center`` taken off, then slices of the modes in ``scale`` divided by their sizes.
-
-    Means and root mean squares are over observed entries. A copy is made if there is anything to do.
-    """
-    used: dict[str, Any] = {}
-    for m in center:
-        mean = np.nanmean(array, axis=m, keepdims=True, dtype=np.float64)
-        array = array - mean
-        used.setdefault("center", {})[m] = mean
-    for m in scale:
-        others = tuple(k for k in range(array.ndim) if k != m)
-        size = np.sqrt(np.nanmean(np.square(array), axis=others, keepdims=True, dtype=np.float64))
-        flat = np.flatnonzero(~(size.ravel() > 0))
-        if len(flat):
-            raise DataError(
-                f"scale: slice {flat[0]} of mode {names[m]!r} has no size (all zero{' after centring' * bool(center)}), "
-                "so it cannot be scaled to 1; drop it, or leave this mode out of scale"
-            )
-        array = array / size
-        used.setdefault("scale", {})[m] = size
-    return array, used
-
-
 def _from_array(
     array: np.ndarray, names: tuple[str, ...], labels: tuple[np.ndarray | None, ...]
 ) -> Data:
@@ -257,8 +234,8 @@ def _form_of(X: Any) -> MultilinearForm:
         return X
     if not X.untied:
         raise DataError(
-            "X is a form with tied modes and sign=1.0; SparseTensorPCA maximises A(x, ..., x): give sign=-1.0 for that, "
-            "or the tensor -A for its minimum"
+            "X is a form with tied modes and sign=1.0; SparseTensorPCA maximises A(x, ..., x): give sign=-1.0 "
+            "for that, or the tensor -A for its minimum"
         )
     import copy
 
@@ -305,18 +282,3 @@ def _labels(found: list[Any] | None, sizes: Sequence[int]) -> tuple[np.ndarray |
     if found is None:
         return (None,) * len(sizes)
     return tuple(None if own is None else np.asarray(own) for own in found)
-
-
-def restandardised(
-    array: np.ndarray, used: dict[str, Any], sample_mode: int, names: Sequence[str]
-) -> np.ndarray:
-    """New samples treated as those of ``fit``: its means over samples and its scales, their own means else."""
-    for m, mean in used.get("center", {}).items():
-        own = np.nanmean(array, axis=m, keepdims=True, dtype=np.float64)
-        array = array - (mean if m == sample_mode else own)
-    for m, size in used.get("scale", {}).items():
-        if m != sample_mode:
-            array = array / size
-        else:
-            array, _ = standardised(array, (), (m,), names)
-    return array

@@ -17,14 +17,18 @@ from restpoint.kernels.threads import use_threads
 from restpoint.models.tensor_pca import component, rank_one
 from restpoint.models.tensor_pca.bound import global_bound
 from restpoint.models.tensor_pca.component import TensorPath
+from restpoint.models.tensor_pca.conversions import Conversions
 from restpoint.models.tensor_pca.data import Data, dense_array, take_in
 from restpoint.models.tensor_pca.fitting import Fit, fitted
 from restpoint.models.tensor_pca.options import Options, options_of
 from restpoint.models.tensor_pca.scores import scores
+from restpoint.models.tensor_pca.standardising import restandardised
 from restpoint.models.tensor_pca.task import Clock
 
 
-class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SparseTensorPCA(
+    Conversions, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Sparse principal components of a tensor: sum_r w_r x_1r o ... o x_dr with few nonzeros in every x_ir.
 
     One component minimises -A(x_1, ..., x_d) + sum_i rho_i ||x_i||_1 over unit balls, with a certificate.
@@ -62,8 +66,8 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     weights_ : (n_components,), >= 0 and falling. The least-squares weights of these vectors: l1 shrinks weights, which
         the certificate, speaking of vectors, is not about (``joint_.weights`` holds the penalised ones)
     explained_variance_ratio_ : increments of 1 - ||A - fit_k||^2 / ||A||^2, over observed entries
-    certificate_, certified_ : of exactly these vectors; a list where components were found one by one. ``joint_`` is the
-        ``JointFit`` with the certificate of the weights, else None
+    certificate_, certified_ : of exactly these vectors; a list where components were found one by one
+    joint_ : the ``JointFit``, with the certificate of the weights, where components were refined together; else None
     support_ : list of boolean arrays like components_
     starts_ : the distinct ends of the random starts of the first component, and how likely an unseen one is
     upper_bound_ : no unit vectors have a larger A(x) - sum_i rho_i ||x_i||_1, rho that of the first component: proved,
@@ -87,7 +91,7 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ([[0, 1, 2], [0, 1, 2], [0, 1, 2]], True)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - scikit-learn's manner: every choice a parameter, checked in fit
         self,
         n_components: int = 1,
         *,
@@ -127,8 +131,10 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.mode_names = mode_names
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the components of X: an array of order >= 2 (NaN or masked: missing), a .npy name, a DataFrame, a
-        DataArray, a sparse tensor, or a Multilinear, SparseTensor or MomentTensor.
+        """Find the components of X.
+
+        X is an array of order >= 2 (NaN or masked: missing), the name of a .npy file, a DataFrame, a DataArray, a
+        sparse tensor, or a Multilinear, SparseTensor or MomentTensor.
         """
         data, options = self._prepared(X)
         with self._threads():
@@ -255,8 +261,8 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         table = fit.found[0].table
         if table is not None and np.nanmin(table.bic) > table.zero_bic:
             warnings.warn(
-                "no component of X stands out from noise: BIC prefers none at all. The best one is returned; set rho or "
-                "n_nonzero if you know better",
+                "no component of X stands out from noise: BIC prefers none at all. The best one is returned; set rho "
+                "or n_nonzero if you know better",
                 UserWarning,
                 stacklevel=3,
             )
@@ -291,4 +297,4 @@ class SparseTensorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             raise DataError(
                 "X contains infinity; expected finite numbers, or NaN where an entry is missing"
             )
-        return intake.restandardised(array, self._standardised, mode, self.mode_names_)
+        return restandardised(array, self._standardised, mode, self.mode_names_)

@@ -10,8 +10,9 @@ import numpy as np
 
 from restpoint.errors import DataError
 from restpoint.models.tensor_pca._weights import best_weights
-from restpoint.models.tensor_pca.data import standardised
+from restpoint.models.tensor_pca.diagnostics import factor_match
 from restpoint.models.tensor_pca.joint import JointFit, observed_gram, refine
+from restpoint.models.tensor_pca.standardising import standardised
 from restpoint.sets import L2Ball, NonnegativeBall, Set
 from restpoint.smooth import CanonicalPolyadic
 
@@ -27,6 +28,7 @@ class Study:
     center, scale   the modes that are standardised, by the entries that are fitted
     rho       the grid, rising; times ``ratios``, one a mode, it is the l1 weight on all observed entries
     positive  the modes whose vectors are nonnegative
+    sample    the mode of the samples
     params    what else the estimator is given
     """
 
@@ -37,6 +39,7 @@ class Study:
     rho: np.ndarray
     ratios: tuple[float, ...]
     positive: tuple[bool, ...]
+    sample: int
     params: dict[str, Any]
 
     @property
@@ -103,12 +106,51 @@ def _next(
     tol = max(float(study.params.get("tol", 0.0)), SETTLED)
     if before is not None:
         return refine(data[1], before.weights, before.factors, rho=rhos, sets=study.sets, eps=tol)
+    return _quiet_fit(data[0], rank, {**study.params, "rho": rhos, "tol": tol}).joint_
+
+
+def replicability(
+    study: Study, halves: tuple[np.ndarray, np.ndarray], rank: int, rho: float
+) -> float:
+    """How alike the components of two halves of the samples are, the mode of the samples aside; NaN if a fit fails.
+
+    A share s of the samples has s of ||A||^2 and, beside unit vectors, weights smaller by the root of s; the l1 norm of
+    a unit vector of samples is smaller by that root, too. So that F is s times F throughout, the samples go with rho,
+    the other modes with rho times the root of s.
+    """
+    found = []
+    for half in halves:
+        array = np.take(study.array, half, axis=study.sample)
+        share = np.count_nonzero(~np.isnan(array)) / study.observed
+        rhos = [
+            rho * ratio * (1.0 if m == study.sample else np.sqrt(share))
+            for m, ratio in enumerate(study.ratios)
+        ]
+        params = {**study.params, "rho": rhos, "center": study.center, "scale": study.scale}
+        if not isinstance(params.get("init", ""), str):
+            params["init"] = "random"  # starting points for all samples do not fit a half
+        try:
+            model = _quiet_fit(array, rank, params)
+        except DataError:
+            return float("nan")
+        alive = model.weights_ > 0
+        found.append(
+            [
+                np.where(alive[:, None], x, 0.0)
+                for m, x in enumerate(model.components_)
+                if m != study.sample
+            ]
+        )
+    return factor_match(*found)
+
+
+def _quiet_fit(array: np.ndarray, rank: int, params: dict[str, Any]) -> Any:
+    """A fit whose end goes into a table, so that it need not warn."""
     from restpoint.models.tensor_pca.estimator import SparseTensorPCA
 
-    model = SparseTensorPCA(rank, **{**study.params, "rho": rhos, "tol": tol})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # certified or not, and how many are alive, is in the table
-        return model.fit(data[0]).joint_
+        warnings.simplefilter("ignore")
+        return SparseTensorPCA(rank, **params).fit(array)
 
 
 def prediction(data: CanonicalPolyadic, one: JointFit) -> tuple[np.ndarray, list[np.ndarray]]:

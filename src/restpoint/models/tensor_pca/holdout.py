@@ -27,9 +27,8 @@ def masks(
 
     >>> import numpy as np
     >>> seen = np.ones((2, 3), dtype=bool)
-    >>> parts = masks(seen, np.random.default_rng(0), folds=2)
-    >>> sorted(np.concatenate(parts).tolist())
-    [0, 1, 2, 3, 4, 5]
+    >>> [own.tolist() for own in masks(seen, np.random.default_rng(0), folds=3)]
+    [[3, 4], [0, 2], [1, 5]]
     """
     places = np.flatnonzero(seen)
     groups = [(_slices(seen.shape, places, m), keep) for m in range(seen.ndim)]
@@ -48,7 +47,7 @@ def masks(
     found = [places[_given_back(out, groups, rng)] for out in drawn]
     if not all(len(own) for own in found):
         raise DataError(
-            f"X has {len(places)} observed entries, too few to hold some of them out {folds} times and to leave {keep} in "
+            f"X has {len(places)} observed entries, too few to hold some out {folds} times and to leave {keep} in "
             "every slice; ask for fewer folds or components"
         )
     return found
@@ -84,7 +83,7 @@ def _fibres(shape: tuple[int, ...], places: np.ndarray, mode: int) -> np.ndarray
 def halves(
     seen: np.ndarray, mode: int, rng: np.random.Generator, trials: int = 20
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The indices of ``mode`` in two random halves in which no slice of another mode is empty; None if none is found."""
+    """The indices of ``mode`` in two random halves in which no slice of another mode is empty; None if not found."""
     n = seen.shape[mode]
     if n < 2:
         return None

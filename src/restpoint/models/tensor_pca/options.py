@@ -93,8 +93,8 @@ def _sets(params: dict[str, Any], data: Data) -> tuple[Set, ...]:
     for m, (own, want) in enumerate(zip(given, positive, strict=True)):
         if own is not None and want:
             raise DataError(
-                f"nonneg and sets both speak of mode {data.names[m]!r}; give one of them (sets.NonnegativeBall() is what "
-                "nonneg means)"
+                f"nonneg and sets both speak of mode {data.names[m]!r}; give one of them (nonneg means "
+                "sets.NonnegativeBall())"
             )
         if own is not None and not isinstance(own, Set):
             raise DataError(
@@ -117,25 +117,9 @@ def _penalties(params: dict[str, Any], data: Data) -> tuple[Penalty | None, ...]
 def _wish(
     params: dict[str, Any], data: Data, fixed: tuple[Penalty | None, ...]
 ) -> tuple[tuple[float, ...], Wish]:
-    d, rho, wanted = len(data.names), params["rho"], params["n_nonzero"]
-    if wanted is not None:
-        if not (isinstance(rho, str) and rho == "auto"):
-            raise DataError(
-                f"n_nonzero and rho = {rho!r} both decide about sparsity; give one of them"
-            )
-        counts = data.per_mode(wanted, "n_nonzero")
-        for m, k in enumerate(counts):
-            if k is not None:
-                whole_number(f"n_nonzero of mode {data.names[m]!r}", k, 1)
-            if k is not None and k > data.sizes[m]:
-                raise DataError(
-                    f"n_nonzero asks for {k} nonzeros in mode {data.names[m]!r}, which has {data.sizes[m]} entries"
-                )
-            if k is not None and fixed[m] is not None:
-                raise DataError(
-                    f"n_nonzero and penalties both speak of mode {data.names[m]!r}; give one of them"
-                )
-        return (1.0,) * d, Wish(counts=counts)
+    d, rho = len(data.names), params["rho"]
+    if params["n_nonzero"] is not None:
+        return (1.0,) * d, Wish(counts=_counts(params, data, fixed))
     by_mode = isinstance(rho, (dict, list, tuple))
     values = data.per_mode(rho, "rho")
     for m, value in enumerate(values):
@@ -164,6 +148,29 @@ def _wish(
     if base == 0.0:
         return (0.0,) * d, Wish(0.0)
     return tuple(number / base for number in numbers), Wish(base)
+
+
+def _counts(
+    params: dict[str, Any], data: Data, fixed: tuple[Penalty | None, ...]
+) -> tuple[int | None, ...]:
+    if not (isinstance(params["rho"], str) and params["rho"] == "auto"):
+        raise DataError(
+            f"n_nonzero and rho = {params['rho']!r} both decide about sparsity; give one of them"
+        )
+    counts = data.per_mode(params["n_nonzero"], "n_nonzero")
+    for m, k in enumerate(counts):
+        if k is None:
+            continue
+        whole_number(f"n_nonzero of mode {data.names[m]!r}", k, 1)
+        if k > data.sizes[m]:
+            raise DataError(
+                f"n_nonzero asks for {k} nonzeros in mode {data.names[m]!r}, which has {data.sizes[m]} entries"
+            )
+        if fixed[m] is not None:
+            raise DataError(
+                f"n_nonzero and penalties both speak of mode {data.names[m]!r}; give one of them"
+            )
+    return counts
 
 
 def _refuse_contradictions(

@@ -20,9 +20,9 @@ def screened(task: Task, least: float) -> Blocks | None:
 
     Around each of the strongest entries (i_1, ..., i_d) lie d fibres; their indices of largest modulus make a small
     tensor, on which a few sweeps of x_m <- soft(A(x without m), ``least``) / norm are run, for all entries at once. The
-    best are polished by sweeps over whole modes, each vector kept to ``SIDE`` nonzeros, so that only few entries of A are
-    needed. A planted sparse component shows here long before it shows in unfoldings: one of its entries must be among
-    the largest of the noise, while singular vectors need a norm of N^(1/4).
+    best are polished by sweeps over whole modes, each vector kept to ``SIDE`` nonzeros, so that only few entries of A
+    are needed. A planted sparse component shows here long before it shows in unfoldings: one of its entries must be
+    among the largest of the noise, while singular vectors need a norm of N^(1/4).
     """
     entries = task.entries
     if entries is None or not task.untied:
@@ -92,7 +92,7 @@ def _grown(small: np.ndarray, least: float, sweeps: int = 5) -> list[np.ndarray]
 def _polished(
     entries: Entries, xs: list[np.ndarray], chosen: list[np.ndarray], least: float, sweeps: int = 3
 ) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    """Sweeps over whole modes; every vector keeps as many nonzeros as it may have. Also -A(x) + least sum ||x_i||_1."""
+    """Sweeps over whole modes, with ``SIDE`` nonzeros a vector; and -A(x) + least sum ||x_i||_1 at the end."""
     d, g = len(xs), np.zeros((len(xs[0]), 0))
     for _ in range(sweeps):
         for m, n in enumerate(entries.sizes):

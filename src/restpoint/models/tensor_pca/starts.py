@@ -121,11 +121,11 @@ def distinct(xs: Blocks, order: np.ndarray, same: float = SAME) -> tuple[np.ndar
 
     Equal are two points whose blocks have cosines above ``same`` in modulus; zero equals zero.
     """
-    alike: np.ndarray = np.ones((len(order), len(order)), dtype=bool)
+    alike = np.ones((len(order), len(order)), dtype=bool)
     for x in xs:
         u = unit(x)
-        none = ~u.any(axis=1)
-        alike = alike & ((np.abs(u @ u.T) > same) | (none[:, None] & none[None, :]))
+        none = np.all(u == 0.0, axis=1)
+        alike &= (np.abs(u @ u.T) > same) | np.logical_and.outer(none, none)
     group = np.full(len(order), -1)
     leaders: list[int] = []
     for i in order:

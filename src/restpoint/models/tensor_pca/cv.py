@@ -1,0 +1,355 @@
+"""The number of components and rho, chosen by entries that were held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from restpoint.array import real_number, whole_number
+from restpoint.errors import CapabilityError, DataError, described
+from restpoint.models.tensor_pca import data as intake
+from restpoint.models.tensor_pca import rank_one
+from restpoint.models.tensor_pca.conversions import needed
+from restpoint.models.tensor_pca.diagnostics import core_consistency
+from restpoint.models.tensor_pca.estimator import SparseTensorPCA
+from restpoint.models.tensor_pca.folds import Column, Study, column, replicability
+from restpoint.models.tensor_pca.holdout import halves, masks
+from restpoint.models.tensor_pca.options import seed_of
+from restpoint.models.tensor_pca.standardising import standardised
+from restpoint.sets import NonnegativeBall
+
+# The grid of an automatic rho, in units of rho_max_.
+FRACTIONS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.0)
+# How many times the samples are split in two halves.
+SPLITS = 3
+# Options of the estimator that the missing-data path does not have.
+NOT_HERE = {"n_nonzero": None, "sets": None, "penalties": None, "deflation": "joint"}
+
+
+class Table(dict[str, np.ndarray]):
+    """Columns by name, one entry a line; a column may have further axes. ``reason`` tells why entries are NaN."""
+
+    reason: str = ""
+
+    def to_dataframe(self) -> Any:
+        """A pandas table; a column of shape (lines, k) becomes k columns."""
+        flat: dict[str, np.ndarray] = {}
+        for name, values in self.items():
+            if values.ndim == 1:
+                flat[name] = values
+            else:
+                flat |= {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
+        return needed("pandas", "to_dataframe()", extra="frames").DataFrame(flat)
+
+
+class SparseTensorPCACV(TransformerMixin, BaseEstimator):
+    r"""``SparseTensorPCA`` with the number of components and rho that predict held-out entries best.
+
+    Observed entries are held out (taken as missing, never as zero), the rest is fitted, and
+
+        error = sum over held-out (A - fit)^2 / sum over held-out A^2
+
+    is compared: 1 is what no component at all would reach. No slice loses so many entries that the largest model has
+    fewer than n_components left there.
+
+    Parameters
+    ----------
+    n_components : numbers of components to compare
+    rho : "auto", the numbers to compare, or {mode: "auto"}
+        "auto": fractions of ``rho_max_``; by mode, the others stay dense. Absolute, as in the estimator, and meant for
+        all observed entries: a fit of a share s of them, whose F is s times as large, is given s rho.
+    folds : how many parts the observed entries are dealt into, each held out once
+    holdout : a share in (0, 1), default none
+        Instead of the parts, each of the folds holds out this share at random.
+    repeats : how many times all that is done, with new random parts
+    random_state : of the parts, and of the estimator
+    one_se : True
+        Takes the fewest components, and of these the largest rho, whose mean error is within one standard error (over
+        the held-out parts) of the least. False takes the least.
+    refit : True keeps the estimator fitted to all of X in ``best_estimator_``
+    n_jobs : processes (joblib); results do not depend on it
+    options : everything else is passed to ``SparseTensorPCA``: nonneg, starts, init, tol, max_seconds (of each fit),
+        center, scale, sample_mode, mode_names
+
+    Attributes
+    ----------
+    cv_results_ : one line for each (n_components, rho): mean and se of the error, ``errors`` of every held-out part,
+        how many components were ``alive`` and what share of the fits ended ``certified``. ``to_dataframe()``
+    by_components_ : one line for each number of components, at the rho that the same rule takes for it: error and its
+        se; ``fit``, the explained variance of the estimator fitted to all of X; its ``core_consistency`` (Bro and
+        Kiers); and ``replicability``, the mean congruence of the components of two random halves of the samples,
+        best matched (the product of cosines over the other modes; over 3 splits; NaN if there are too few samples)
+    best_params_, best_index_ (line of cv_results_), best_estimator_, rho_max_
+
+    The standard errors take the parts for independent, which they are not quite.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [np.linalg.qr(rng.standard_normal((6, 2)))[0].T for _ in range(3)]
+    >>> A = np.einsum("r,ra,rb,rc->abc", [9.0, 7.0], *rows) + 0.1 * rng.standard_normal((6, 6, 6))
+    >>> search = SparseTensorPCACV((1, 2), rho=[0.0, 0.3], folds=3).fit(A)
+    >>> search.best_params_["n_components"], search.by_components_["error"].round(2)
+    (2, array([0.44, 0.03]))
+    """
+
+    def __init__(
+        self,
+        n_components: Sequence[int] = (1, 2, 3),
+        *,
+        rho: Any = "auto",
+        folds: int = 5,
+        holdout: float | None = None,
+        repeats: int = 1,
+        random_state: Any = 0,
+        one_se: bool = True,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> None:
+        self.n_components = n_components
+        self.rho = rho
+        self.folds = folds
+        self.holdout = holdout
+        self.repeats = repeats
+        self.random_state = random_state
+        self.one_se = one_se
+        self.refit = refit
+        self.n_jobs = n_jobs
+        _refuse_unknown(options)
+        self.options = options
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {**super().get_params(deep), **self.options}
+
+    def set_params(self, **params: Any) -> Self:
+        own = {name: params[name] for name in params if name in self._get_param_names()}
+        more = {name: params[name] for name in params if name not in own}
+        _refuse_unknown(more)
+        self.options = {**self.options, **more}
+        return super().set_params(**own)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compare, choose, and fit what was chosen to all of X.
+
+        X is an array (NaN or masked: missing), a .npy name, a DataFrame or a DataArray.
+        """
+        counts = self._counts()
+        seed = seed_of(self.random_state)
+        study, self.rho_max_ = self._study(X, seed, counts)
+        parts = self._parts(study, seed, max(counts))
+        jobs = [delayed(column)(study, held, rank) for rank in counts for held in parts]
+        columns = Parallel(n_jobs=self.n_jobs)(jobs)
+        self.cv_results_ = _tabulated(study, counts, columns)
+        best = [self._chosen(self.cv_results_["n_components"] == rank) for rank in counts]
+        self.best_index_ = self._chosen(self.cv_results_["n_components"] > 0)
+        self._compare(X, study, [line for line in best if line is not None], seed)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """``best_estimator_.transform(X)``."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.transform(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = False
+        return tags
+
+    def _counts(self) -> list[int]:
+        given = self.n_components
+        listed = given if isinstance(given, (list, tuple, range, np.ndarray)) else [given]
+        counts = sorted({whole_number("n_components", one, 1) for one in listed})
+        if not counts:
+            raise DataError("n_components is empty; give the numbers to compare, as in (1, 2, 3)")
+        return counts
+
+    def _parts(self, study: Study, seed: int, most: int) -> list[np.ndarray]:
+        """What is held out, ``folds`` times ``repeats`` times."""
+        folds = whole_number("folds", self.folds, 2 if self.holdout is None else 1)
+        repeats = whole_number("repeats", self.repeats, 1)
+        share = None
+        if self.holdout is not None:
+            share = real_number("holdout", self.holdout, "a share in (0, 1), or None")
+            if not 0.0 < share < 1.0:
+                raise DataError(f"holdout must be a share in (0, 1), or None, got {share}")
+        seen = ~np.isnan(study.array)
+        found = []
+        for repeat in range(repeats):
+            rng = np.random.default_rng((seed, 0, repeat))
+            found += masks(seen, rng, folds=folds, share=share, keep=most, centred=study.center)
+        return found
+
+    def _study(self, X: Any, seed: int, counts: list[int]) -> tuple[Study, float]:
+        """The data and the grid, checked as the estimator checks them."""
+        for name, only in NOT_HERE.items():
+            if self.options.get(name, only) != only:
+                raise DataError(
+                    f"{name}={self.options[name]!r} is not available here: held-out entries are missing ones, for "
+                    f"which SparseTensorPCA has unit balls (nonneg), l1 and joint refinement alone; leave {name} out"
+                )
+        array = _entries(X)
+        by_mode = isinstance(self.rho, (str, dict))
+        model = SparseTensorPCA(
+            max(counts),
+            **{**self.options, "rho": self.rho if by_mode else "auto", "random_state": seed},
+        )
+        data, options = model._prepared(X, remember=False)
+        if options.wish.rho != "auto":
+            raise DataError(
+                f'rho must be "auto", numbers to compare, or "auto" by mode, got {self.rho!r}; give numbers as a list'
+            )
+        task = options.task
+        pool = rank_one.search(task)
+        rho_max, pool = rank_one.ceiling(task, pool)
+        grid = rho_max * np.array(FRACTIONS) if by_mode else _numbers(self.rho)
+        study = Study(
+            array=array,
+            names=data.names,
+            center=data.modes(self.options.get("center"), "center"),
+            scale=data.modes(self.options.get("scale"), "scale"),
+            rho=np.unique(grid),
+            ratios=task.ratios,
+            positive=tuple(isinstance(s, NonnegativeBall) for s in task.sets),
+            sample=data.mode(self.options.get("sample_mode", 0), "sample_mode"),
+            params={
+                **_without(self.options, ("center", "scale", "sample_mode")),
+                "random_state": seed,
+                "mode_names": data.names,
+            },
+        )
+        return study, rho_max
+
+    def _chosen(self, among: np.ndarray) -> int | None:
+        """The line of the table that the rule takes, None where no fit succeeded."""
+        table = self.cv_results_
+        error = np.where(among & ~np.isnan(table["error"]), table["error"], np.inf)
+        least = int(np.argmin(error))
+        if not np.isfinite(error[least]):
+            return None
+        allowed = error[least] + (np.nan_to_num(table["se"][least]) if self.one_se else 0.0)
+        lines = np.flatnonzero(error <= allowed)
+        return int(lines[np.lexsort((-table["rho"][lines], table["n_components"][lines]))[0]])
+
+    def _compare(self, X: Any, study: Study, lines: list[int], seed: int) -> None:
+        """Fit every number of components to all of X, and see what else speaks for it."""
+        table = self.cv_results_
+        if self.best_index_ is None:
+            raise DataError(f"no fit succeeded: {table.reason}")
+        if table.reason:
+            warnings.warn(
+                f"some fits failed, their errors are NaN: {table.reason}", UserWarning, stacklevel=3
+            )
+        whole = standardised(study.array, study.center, study.scale, study.names)[0]
+        ranks = [int(table["n_components"][line]) for line in lines]
+        rhos = [float(table["rho"][line]) for line in lines]
+        rng = np.random.default_rng((seed, 1))
+        pairs = [halves(~np.isnan(study.array), study.sample, rng) for _ in range(SPLITS)]
+        pairs = [pair for pair in pairs if pair is not None]
+        jobs = [
+            delayed(replicability)(study, pair, k, rho)
+            for k, rho in zip(ranks, rhos, strict=True)
+            for pair in pairs
+        ]
+        alike = np.reshape(Parallel(n_jobs=self.n_jobs)(jobs), (len(ranks), len(pairs)))
+        fits, cores = [], []
+        for line, rank, rho in zip(lines, ranks, rhos, strict=True):
+            params = self._params(study, rank, rho)
+            best = line == self.best_index_
+            model = SparseTensorPCA(**{**self.options, **params, "random_state": seed})
+            with warnings.catch_warnings():
+                if not best:
+                    warnings.simplefilter("ignore")
+                model.fit(X)
+            fits.append(float(np.sum(model.explained_variance_ratio_)))
+            cores.append(core_consistency(whole, model.weights_, model.components_))
+            if best:
+                self.best_params_ = params
+                if self.refit:
+                    self.best_estimator_ = model
+        self.by_components_ = Table(
+            n_components=np.array(ranks),
+            rho=np.array(rhos),
+            error=table["error"][lines],
+            se=table["se"][lines],
+            fit=np.array(fits),
+            core_consistency=np.array(cores),
+            replicability=alike.mean(axis=1) if pairs else np.full(len(ranks), np.nan),
+        )
+
+    def _params(self, study: Study, rank: int, rho: float) -> dict[str, Any]:
+        """What the estimator is given: one rho, or one by mode where some stay dense."""
+        own: Any = rho
+        if min(study.ratios) < 1.0:
+            own = {
+                name: rho for name, ratio in zip(study.names, study.ratios, strict=True) if ratio
+            }
+        return {"n_components": rank, "rho": own}
+
+
+def _tabulated(study: Study, counts: Sequence[int], columns: Sequence[Column]) -> Table:
+    """One line for each number of components and rho."""
+    parts, lines = len(columns) // len(counts), len(study.rho)
+    stacked = [
+        np.stack([getattr(own, name) for own in columns]).reshape(len(counts), parts, lines)
+        for name in ("error", "alive", "certified")
+    ]
+    error, alive, certified = (x.transpose(0, 2, 1).reshape(-1, parts) for x in stacked)
+    se = (
+        np.std(error, axis=1, ddof=1) / np.sqrt(parts) if parts > 1 else np.full(len(error), np.nan)
+    )
+    table = Table(
+        n_components=np.repeat(counts, lines),
+        rho=np.tile(study.rho, len(counts)),
+        error=error.mean(axis=1),
+        se=se,
+        alive=alive.mean(axis=1),
+        certified=certified.mean(axis=1),
+        errors=error,
+    )
+    table.reason = next((own.reason for own in columns if own.reason), "")
+    return table
+
+
+def _entries(X: Any) -> np.ndarray:
+    """The array of entries, NaN where one is missing."""
+    bare = intake._unlabelled(X)[0]
+    if isinstance(bare, (str, Path)):
+        bare = intake._mapped(bare)
+    if intake._is_form(bare) or intake._is_sparse(bare):
+        raise CapabilityError(
+            f"X is {described(bare)}; entries can be held out of a dense array, DataFrame or DataArray only"
+        )
+    return intake.dense_array(bare)
+
+
+def _numbers(rho: Any) -> np.ndarray:
+    try:
+        grid = np.atleast_1d(np.asarray(rho, dtype=np.float64))
+    except (TypeError, ValueError):
+        grid = np.array([np.nan])
+    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or grid.min() < 0:
+        raise DataError(f'rho must be "auto" or finite numbers >= 0 to compare, got {rho!r}')
+    return grid
+
+
+def _without(options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in names}
+
+
+def _refuse_unknown(options: dict[str, Any]) -> None:
+    known = SparseTensorPCA().get_params()
+    for name in options:
+        if name not in known:
+            raise TypeError(
+                f"SparseTensorPCACV has no parameter {name!r}, and neither has SparseTensorPCA; theirs are "
+                f"{', '.join(SparseTensorPCACV._get_param_names())}, {', '.join(known)}"
+            )
