@@ -12,7 +12,8 @@ Drop-out: half of the subjects lose the last 80 % of their times, 40 % of the en
 cosines of 0.5 between them in every mode, against tensorly's parafac.
 
 RESTPOINT_BENCH_TRIALS (default 100) is the number of trials a strength, RESTPOINT_BENCH_ONLY a part of the names of the
-cases to run, RESTPOINT_BENCH_FIGURE where to draw the phase diagrams.
+cases to run, RESTPOINT_BENCH_STRENGTHS=25,30,40 the strengths to keep, RESTPOINT_BENCH_FIGURE where to draw the phase
+diagrams. Ctrl-C ends the phase diagrams with the trials that are done.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from restpoint.models import SparseTensorPCA
 
 TRIALS = int(os.environ.get("RESTPOINT_BENCH_TRIALS", "100"))
 ONLY = os.environ.get("RESTPOINT_BENCH_ONLY", "")
+KEPT = [float(s) for s in os.environ.get("RESTPOINT_BENCH_STRENGTHS", "").split(",") if s]
 STARTS, SEED, EPS = 20, 20265, 1e-5
 METHODS = ("hosvd", "power", "ours")
 NEVER = 1e9  # a floor that no figure answers is missed
@@ -65,8 +67,15 @@ class Case:
 
 ORDER3 = (15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 50.0, 60.0, 80.0, 120.0, 160.0, 240.0)
 ORDER4 = (15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 80.0, 120.0, 200.0, 300.0, 450.0)
+
+
+def kept(strengths: tuple[float, ...]) -> tuple[float, ...]:
+    """Those of RESTPOINT_BENCH_STRENGTHS, all where it names none."""
+    return tuple(s for s in strengths if not KEPT or s in KEPT)
+
+
 CASES = tuple(
-    Case(f"{size}, {'uneven' if uneven else 'equal'} moduli", shape, k, strengths, uneven)
+    Case(f"{size}, {'uneven' if uneven else 'equal'} moduli", shape, k, kept(strengths), uneven)
     for size, shape, k, strengths in (
         ("order 3, n = 200", (200,) * 3, 10, ORDER3),
         ("order 4, n = 60", (60,) * 4, 6, ORDER4),
@@ -127,12 +136,21 @@ def one_trial(case: Case, number: int) -> dict[float, dict[str, tuple[str, float
     return found
 
 
-def phases(case: Case) -> dict[str, Any]:
-    """Rates of exact recovery by strength, how ours failed, and seconds a fit."""
-    trials = []
-    for number in range(TRIALS):
-        trials.append(one_trial(case, number))
-        print(f"{case.name}: {number + 1} of {TRIALS}", file=sys.stderr, flush=True)
+def phases(cases: list[Case]) -> tuple[int, dict[str, Any]]:
+    """How many trials were done, and of each case rates of exact recovery by strength, failures, seconds a fit."""
+    trials: list[list[dict[float, Any]]] = []
+    try:
+        for number in range(TRIALS if cases else 0):
+            trials.append([one_trial(case, number) for case in cases])
+            print(f"{number + 1} of {TRIALS} trials", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print(f"ended after {len(trials)} of {TRIALS} trials", file=sys.stderr)
+    own = {case.name: rates(case, [t[k] for t in trials]) for k, case in enumerate(cases) if trials}
+    return len(trials), own
+
+
+def rates(case: Case, trials: list[dict[float, Any]]) -> dict[str, Any]:
+    """One row for each strength."""
     rows: dict[str, Any] = {}
     for s in case.strengths:
         row: dict[str, Any] = {
@@ -304,9 +322,8 @@ def main() -> int:
         for name, experiment in (("drop-out", drop_out), ("three components", several)):
             if ONLY in name:
                 figures[name] = gathered([experiment(k) for k in range(TRIALS)])
-        for case in CASES:
-            if ONLY in case.name:
-                figures["exact recovery"][case.name] = phases(case)
+        cases = [case for case in CASES if ONLY in case.name]
+        figures["trials of exact recovery"], figures["exact recovery"] = phases(cases)
     verdicts = floors(figures)
     write(figures | {"floors": verdicts})
     if "RESTPOINT_BENCH_FIGURE" in os.environ and figures["exact recovery"]:
