@@ -145,7 +145,8 @@ docs: $(READY) ## run every example in README.md and docs/
 	@$(PY) tools/check_docs.py
 
 .PHONY: reproduce
-reproduce: $(READY) ## the paper's tables and figures, into reproduced/
+reproduce: $(READY) ## the paper's tables, figures and rates, into reproduced/
+	@$(VENV)/bin/restpoint reproduce rates --out reproduced
 	@$(VENV)/bin/restpoint reproduce table1 --workers $(WORKERS) --out reproduced
 
 # --- housekeeping --------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A few dozen cases of the long studies in ``tests/prove``, and the tightest instances that these have found.
 
-A saw and a staircase (see ``resisting``) take exactly as many iterations as the theorems allow, so each of these
-bounds is sharp: one iteration less would be a false claim.
+A saw and a staircase (see ``reproduce.resisting``) take exactly as many iterations as the theorems allow, so each of
+these bounds is sharp: one iteration less would be a false claim.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from prove.test_bounds_hold import check
 from prove.test_certificates_sound import EXCESS, check_point
 from prove.test_monotone import not_concave, rises, too_small, unsound
 from prove.test_runs_agree import same_bits, starts_of, stop_of
-from resisting import Sawtooth, Staircase, separable
+from restpoint.reproduce.resisting import Sawtooth, Staircase, separable
 
 STEPS = {"3.1": rp.ConditionalGradient, "3.3": rp.ProximalGradient}
 FULL = rp.FullStep()

@@ -77,6 +77,42 @@ def table1(
         raise typer.Exit(INTERRUPTED)
 
 
+@reproduce.command()
+def rates(
+    most: Annotated[int, typer.Option(help="Iterations of the longest run.")] = 1000,
+    out: Annotated[Path, typer.Option(help="Folder for CSV, JSON, LaTeX and figure.")] = Path(
+        "reproduced"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """How iterations grow as eps falls, beside the theorems. Ctrl-C keeps what is done."""
+    from restpoint.reproduce import files
+    from restpoint.reproduce import rates as experiment
+    from restpoint.reproduce import rates_report as report
+
+    runs = experiment.run(most)
+    files.folder(out)
+    rows: list[experiment.Row] = []
+    done, total, interrupted = 0, len(experiment.CASES), False
+    with _progress("cases", total) as advance:
+        try:
+            for found in runs:
+                rows += found
+                done += 1
+                advance()
+        except KeyboardInterrupt:
+            interrupted = True
+    if rows:
+        paths = report.write(out, rows, most)
+        typer.echo(
+            files.as_json(report.content(rows, most)) if as_json else report.page(rows) + "\n"
+        )
+        typer.echo("written: " + ", ".join(map(str, paths)), err=True)
+    if interrupted:
+        typer.echo(f"restpoint: interrupted after {done} of {total} cases", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
 def _sizes(words: str) -> list[int]:
     try:
         return [int(word) for word in words.split(",")]

@@ -12,7 +12,7 @@ import numpy as np
 
 import restpoint as rp
 from prove import exact
-from resisting import Sawtooth, Staircase, separable
+from restpoint.reproduce.resisting import Sawtooth, Staircase, separable
 from restpoint.smooth.power_sum import two_sided_factor
 
 Rng = np.random.Generator

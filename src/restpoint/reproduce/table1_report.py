@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +21,7 @@ from restpoint.reproduce.table1_figure import figure
 from restpoint.reproduce.table1_remarks import remarks
 from restpoint.reproduce.table1_summary import Compared, Summary, summaries
 from restpoint.reproduce.table1_verdicts import Verdict, verdicts
+from restpoint.reproduce.text import aligned, number, wrapped
 
 HEADER = (
     "n",
@@ -43,7 +42,6 @@ VERDICT_HEADER = ("", "n", "figure", "found", "window", "")
 INSTANCES = 100
 # The first columns hold words, the others figures.
 WORDS = 2
-WIDTH = 118
 
 
 def page(rows: Sequence[Row]) -> str:
@@ -58,19 +56,15 @@ def page(rows: Sequence[Row]) -> str:
             "A(x), nonzeros: means over the runs that did not collapse; iterations: their median (BCD: of all runs);",
             "zero: share that collapsed to zero, or on the spheres (BCD) to cycles with |A(x)| <= 2.",
             "",
-            *_aligned(HEADER, [cells(line) for line in lines]),
+            *aligned(HEADER, [cells(line) for line in lines]),
             "",
             "Not in the paper: the lambda that the steps of a run needed, the share of runs in which Phi rose, the",
             "certified gap and Phi at the last iterate.",
             "",
-            *_aligned(OWN_HEADER, [own_cells(line) for line in lines]),
+            *aligned(OWN_HEADER, [own_cells(line) for line in lines]),
             "",
-            *(part for words in remarks(lines, rows) for part in _wrapped(words)),
-            *(
-                ["", *_aligned(VERDICT_HEADER, [verdict_cells(v) for v in judged])]
-                if judged
-                else []
-            ),
+            *(part for words in remarks(lines, rows) for part in wrapped(words)),
+            *(["", *aligned(VERDICT_HEADER, [verdict_cells(v) for v in judged])] if judged else []),
             *_few(runs[0], judged),
         ]
     )
@@ -90,11 +84,11 @@ def cells(line: Summary) -> tuple[str, ...]:
         str(line.n),
         line.method,
         _pair(line.value, ".2f"),
-        _number(line.value.spread, ".2f"),
+        number(line.value.spread, ".2f"),
         _pair(line.nonzeros, ".1f"),
         _pair(line.iterations, ".0f"),
-        _number(line.iterations_10, ".0f"),
-        _number(line.iterations_90, ".0f"),
+        number(line.iterations_10, ".0f"),
+        number(line.iterations_90, ".0f"),
         _pair(line.collapsed, ".2f"),
         _pair(line.negative, ".2f"),
         _pair(line.capped, ".2f"),
@@ -106,11 +100,11 @@ def own_cells(line: Summary) -> tuple[str, ...]:
     return (
         str(line.n),
         line.method,
-        _number(line.lambda_mean, ".1f"),
-        _number(line.lambda_largest, ".1f"),
-        _number(line.rising, ".2f"),
-        _number(line.gap, ".1e"),
-        _number(line.phi, ".2f"),
+        number(line.lambda_mean, ".1f"),
+        number(line.lambda_largest, ".1f"),
+        number(line.rising, ".2f"),
+        number(line.gap, ".1e"),
+        number(line.phi, ".2f"),
     )
 
 
@@ -122,7 +116,7 @@ def verdict_cells(verdict: Verdict) -> tuple[str, ...]:
         verdict.name,
         str(verdict.n),
         verdict.what,
-        _number(verdict.figure, ".4g"),
+        number(verdict.figure, ".4g"),
         window,
         said,
     )
@@ -162,21 +156,5 @@ def _sizes(rows: Sequence[Row]) -> list[int]:
     return list(dict.fromkeys(row.n for row in rows))
 
 
-def _wrapped(words: str) -> list[str]:
-    return textwrap.wrap(words, WIDTH, subsequent_indent="  ")
-
-
-def _aligned(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    every = [header, *lines]
-    widths = [max(len(line[k]) for line in every) for k in range(len(header))]
-    return [
-        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in every
-    ]
-
-
 def _pair(figure: Compared, form: str) -> str:
-    return f"{_number(figure.printed, form)} / {_number(figure.ours, form)}"
-
-
-def _number(value: float, form: str) -> str:
-    return f"{value:{form}}" if math.isfinite(value) else "-"
+    return f"{number(figure.printed, form)} / {number(figure.ours, form)}"

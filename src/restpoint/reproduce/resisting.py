@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import restpoint as rp
+from restpoint.smooth import Function
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def separable(parts: list[Callable[[Any], tuple[float, Any]]], shapes: Any, **fa
         found = [part(_scalar(x))[1] for part, x in zip(parts, xs, strict=True)]
         return tuple(np.broadcast_to(g, x.shape) + 0.0 for g, x in zip(found, xs, strict=True))
 
-    return rp.smooth.Function(value, gradient, shapes=shapes, **facts)
+    return Function(value, gradient, shapes=shapes, **facts)
 
 
 def _scalar(x: np.ndarray) -> Any:
