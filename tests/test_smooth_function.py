@@ -6,6 +6,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
+import restpoint as rp
 from restpoint.array import to_host
 from restpoint.errors import CapabilityError, DataError, EvaluationError, ShapeError
 from restpoint.sets import L2Ball
@@ -153,11 +154,33 @@ def test_every_block_needs_its_gradient(answer, message):
         Function(two, lambda x, y: answer, shapes=[2, 3]).gradient((np.ones(2), np.ones(3)))
 
 
-@pytest.mark.parametrize("answer", [[1, 2], (np.array([1, 2]),), np.array([1, 2], np.float32)])
+@pytest.mark.parametrize("answer", [[1, 2], (np.array([1, 2]),), np.array([1, 2], np.longdouble)])
 def test_lists_integers_and_tuples_are_welcome(answer):
     (gradient,) = Function(bowl, lambda x: answer, shapes=2).gradient((np.ones(2),))
     np.testing.assert_array_equal(gradient, [1.0, 2.0])
     assert gradient.dtype == np.float64
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_answers_with_fewer_digits_than_the_blocks_are_refused(batched):
+    """In float32 this gradient is 0, and a certificate of 0 would hide the true gap, 3e-8."""
+    x = (np.array([[1.0 + 1e-8, 1.0]]),)
+    single = tuple(block.astype(np.float32) for block in x)
+    f = Function(
+        lambda x: 0.5 * np.sum((x - 1.0) ** 2, axis=-1),
+        lambda x: x.astype(np.float32) - np.float32(1.0),
+        shapes=2,
+        batched=batched,
+    )
+    with pytest.raises(
+        EvaluationError, match="gradient of type float32 for blocks of type float64"
+    ):
+        rp.certify(rp.Problem(f, rp.Block(rp.sets.Box(-2.0, 2.0))), x)
+    np.testing.assert_array_equal(f.gradient(single)[0], [[0.0, 0.0]])
+    rough = Function(lambda x: np.float32(1.0), bowl_gradient, shapes=2)
+    with pytest.raises(EvaluationError, match="value of type float32"):
+        rough.value(x)
+    assert rough.value(single) == 1.0
 
 
 def test_not_a_number_passes_through():

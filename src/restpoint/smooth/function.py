@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restpoint.array import Array, convert, is_array, namespace, to_host, truth
+from restpoint.array import Array, convert, is_array, namespace, to_host, truth, unit_roundoff
 from restpoint.errors import CapabilityError, DataError, EvaluationError, ShapeError
 from restpoint.smooth import _checks
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth
@@ -90,7 +90,7 @@ class Function(Smooth):
         points, batch = self._points(xs)
         values = np.empty(len(points[0]), dtype=points[0].dtype)
         for k, point in enumerate(zip(*points, strict=True)):
-            values[k] = self._checked_number(_call(self._value, point))
+            values[k] = self._checked_number(_call(self._value, point), point[0])
         return _back(values.reshape(batch), xs[0])
 
     def value_and_gradient(self, xs: Blocks) -> tuple[Array, Blocks]:
@@ -160,8 +160,8 @@ class Function(Smooth):
             for x, shape in zip(xs, self.shapes, strict=True)
         ), batch
 
-    def _checked_number(self, answer: Any) -> Any:
-        number = _as_real(self._value, "value", answer)
+    def _checked_number(self, answer: Any, like: Array) -> Any:
+        number = _as_real(self._value, "value", answer, like)
         if number.ndim != 0:
             raise EvaluationError(
                 f"{_name(self._value)} returned a value of shape {number.shape}; expected one number"
@@ -170,13 +170,13 @@ class Function(Smooth):
 
     def _checked_value(self, answer: Any, xs: Blocks) -> Array:
         batch = tuple(xs[0].shape[: xs[0].ndim - len(self.shapes[0])])
-        number = answer if is_array(answer) else _as_real(self._value, "value", answer)
+        number = answer if is_array(answer) else _as_real(self._value, "value", answer, xs[0])
         if tuple(number.shape) != batch:
             raise EvaluationError(
                 f"{_name(self._value)} returned values of shape {tuple(number.shape)}; expected {batch}, one "
                 "number per start (batched=True); drop batched=True if it is written for one point"
             )
-        _check_real(self._value, "values", number)
+        _check_real(self._value, "values", number, xs[0])
         return convert(number, xs[0])
 
     def _checked_gradient(self, code: Callable[..., Any], answer: Any, xs: Blocks) -> Blocks:
@@ -190,8 +190,8 @@ class Function(Smooth):
         checked = []
         for i, (part, x) in enumerate(zip(parts, xs, strict=True)):
             what = "gradient" if len(xs) == 1 else f"gradient of block {i}"
-            array = part if is_array(part) else _as_real(code, what, part)
-            _check_real(code, what, array)
+            array = part if is_array(part) else _as_real(code, what, part, x)
+            _check_real(code, what, array, x)
             if tuple(array.shape) != tuple(x.shape):
                 raise EvaluationError(
                     f"{_name(code)} returned a {what} of shape {tuple(array.shape)}; "
@@ -264,25 +264,33 @@ def _protected(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(_read_only(a) if isinstance(a, np.ndarray) else a for a in arrays)
 
 
-def _as_real(code: Callable[..., Any], what: str, answer: Any) -> np.ndarray:
+def _as_real(code: Callable[..., Any], what: str, answer: Any, like: Array) -> np.ndarray:
     try:
         array = np.asarray(to_host(answer) if is_array(answer) else answer)
     except (TypeError, ValueError) as error:
         raise EvaluationError(
             f"{_name(code)} returned a {what} that is no array: {error}"
         ) from error
-    _check_real(code, what, array)
+    _check_real(code, what, array, like)
     return array
 
 
-def _check_real(code: Callable[..., Any], what: str, array: Array) -> None:
+def _check_real(code: Callable[..., Any], what: str, array: Array, like: Array) -> None:
+    """Real numbers of all the digits that the blocks have: certificates count on them."""
     if isinstance(array, np.ndarray | np.generic):
-        real = array.dtype.kind in "biuf"
+        real, floating = array.dtype.kind in "biuf", array.dtype.kind == "f"
     else:
-        real = namespace(array).isdtype(array.dtype, ("bool", "integral", "real floating"))
+        xp = namespace(array)
+        floating = xp.isdtype(array.dtype, "real floating")
+        real = floating or xp.isdtype(array.dtype, ("bool", "integral"))
     if not real:
         raise EvaluationError(
             f"{_name(code)} returned a {what} of type {array.dtype}; expected real numbers"
+        )
+    if floating and unit_roundoff(array) > unit_roundoff(like):
+        raise EvaluationError(
+            f"{_name(code)} returned a {what} of type {array.dtype} for blocks of type {like.dtype}, whose last digits "
+            "certificates count on; compute in the type that the code is given (certificates ask in float64)"
         )
 
 
