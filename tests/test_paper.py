@@ -38,6 +38,7 @@ def test_algorithm_k_is_the_point_of_the_grid_that_the_paper_prints(arguments, e
         ({"k": "5"}, "got '5'"),
         ({"k": None}, "got None"),
         ({"k": True}, "got True"),
+        ({"k": np.array([1, 2])}, "got array([1, 2])"),
         ({"k": 5, "order": "cyclic"}, 'order must be "jacobi" or "mbi"'),
         ({"k": 2, "order": "mbi"}, "belongs to algorithms 5 and 6"),
         ({"k": 3}, "m, the number of samples, belongs to algorithms 3 and 4"),

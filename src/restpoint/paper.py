@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 from restpoint.errors import DataError
 from restpoint.methods import (
     BlockMethod,
@@ -44,7 +46,7 @@ def algorithm(
     >>> algorithm(5, 20.0)
     ConditionalGradient(order=Jacobi(), smoothness=Majorant(constant=20.0, p=2.0, joint=False), gradient=Exact())
     """
-    if isinstance(k, bool) or k not in (1, 2, 3, 4, 5, 6):
+    if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= 6:
         raise DataError(f"k must be one of 1, 2, 3, 4, 5, 6, got {k!r}")
     if order not in ("jacobi", "mbi"):
         raise DataError(f'order must be "jacobi" or "mbi", got {order!r}')
