@@ -243,6 +243,37 @@ def test_a_loose_declared_lower_bound_is_named_among_the_assumptions_of_the_boun
     assert "lower_bound(g) is the minimum, not only below it" in said[1]
 
 
+def test_a_bound_that_a_start_exceeds_is_withdrawn():
+    """An oracle whose points are not minimisers keeps its certificates true, but no count of iterations."""
+    slow = rp.Block.from_oracle(
+        linear=lambda g: -0.01 * np.sign(g),
+        diameter=lambda p: 2.0 * 2 ** (1 / p),
+        lower_bound=lambda g: -np.abs(g).sum(),
+    )
+    problem = rp.Problem(rp.smooth.Quadratic(-np.eye(2), np.ones(2)), slow)
+    x0 = np.array([[0.01, 0.01], [0.2, 0.1]])
+    result = rp.solve(problem, x0=x0, eps=0.5, stop=rp.Stop(max_iterations=50))
+    assert not result.certified.any()
+    assert result.bound.count is None
+    assert "51 points where" in result.bound.withdrawn
+    assert "something that the bound assumes" in str(result)
+    assert "if something was declared" in str(result)
+    few = rp.solve(problem, x0=x0, eps=0.5, stop=rp.Stop(max_iterations=3))
+    assert np.all(few.used <= few.bound.count)
+
+
+def test_a_bound_that_rounding_makes_impossible_is_withdrawn():
+    """At the minimum one look should do; below the rounding floor no number of looks does."""
+    Q = np.diag([1.0, 2.0, 3.0])
+    f = rp.smooth.Function(
+        lambda x: 0.5 * float(x @ Q @ x), lambda x: Q @ x, shapes=3, constant=3.0, lower_bound=0.0
+    )
+    problem = rp.Problem(f, rp.Block(rp.sets.L2Ball(), rp.penalties.L1(1.0)))
+    result = rp.solve(problem, x0=np.zeros(3), eps=1e-320)
+    assert result.status is rp.Status.STALLED
+    assert "rounding included" in result.bound.withdrawn
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-40, 1e-60, 1e60])
 def test_tiny_units_take_no_more_iterations(scale):
     """The step length has no floor of its own: data in other units take the same steps."""

@@ -118,3 +118,22 @@ def test_one_block():
     result = rp.solve(problem, rp.Continuation(rp.ProximalGradient()), starts=5)
     assert result.certified.all()
     assert np.all(result.used <= result.bound.count)
+
+
+@pytest.mark.parametrize("step", [rp.ConditionalGradient, rp.ProximalGradient])
+def test_what_the_stages_leave_of_a_trial_constant_counts_in_the_bound(step):
+    """A stage on a nearly flat part of f halves lambda at every trial, and the last stage has to double it again."""
+    f = rp.smooth.Function(
+        lambda x: 0.5 * max(0.9 - x[0], 0.0) ** 2 - 2.0**-40 * x[0],
+        lambda x: np.array([-max(0.9 - x[0], 0.0) - 2.0**-40]),
+        shapes=1,
+        constant=1.0,
+        lower_bound=-1e-9,
+    )
+    problem = rp.Problem(f, rp.Block(rp.sets.Box(-1.0, 1.0), rp.penalties.L1(1000.0)))
+    method = step(smoothness=rp.Doubling())
+    continued = rp.Continuation(method, shares=(0.0,), most=40)
+    result = rp.solve(problem, continued, x0=np.array([0.9]), eps=500.0)
+    assert result.status is rp.Status.CERTIFIED
+    assert result.bound.withdrawn is None
+    assert result.bound.count - 40 < result.used <= result.bound.count

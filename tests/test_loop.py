@@ -674,7 +674,8 @@ def test_data_whose_squares_leave_the_numbers_are_named_and_never_falsely_certif
     problem = tensor_problem(scale * A, scale * 0.4)
     result = rp.solve(problem, starts=3, eps=rp.Relative(1e-8), stop=rp.Stop(max_iterations=60))
     assert "f and the penalties by one number" in str(result)
-    assert result.bound.withdrawn is None  # nothing that was declared is to blame
+    withdrawn = result.bound.withdrawn
+    assert withdrawn is None or "rounding included" in withdrawn  # nothing declared is to blame
     for k in np.flatnonzero(result.certified):
         gaps = tensor_gaps(A, tuple(x[k] for x in result.xs), 0.4)
         assert max(gaps) <= max(1e-8 * 10, result.eps[k] / scale)

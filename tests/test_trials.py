@@ -132,3 +132,57 @@ def test_an_unknown_constant_leaves_the_bound_open_and_the_certificate_valid():
     )
     assert result.status is rp.Status.CERTIFIED
     assert result.bound.count is None
+
+
+TRIALS = [
+    rp.ConditionalGradient(smoothness=rp.Armijo()),
+    rp.ProximalGradient(smoothness=rp.Doubling(0.01)),
+]
+
+
+def bowl(factor, lower_bound):
+    f = rp.smooth.Function(
+        lambda x: factor * float(x @ x),
+        lambda x: 2.0 * factor * x,
+        shapes=3,
+        constant=2.0 * factor,
+        lower_bound=lower_bound,
+    )
+    return rp.Problem(f, rp.Block(rp.sets.Box(-1.0, 1.0)))
+
+
+@pytest.mark.parametrize("method", TRIALS, ids=str)
+def test_trials_that_fall_below_the_declared_lower_bound_withdraw_the_bound(method):
+    result = rp.solve(bowl(1.0, lower_bound=0.5), method, x0=np.ones(3))
+    assert result.status is rp.Status.CERTIFIED
+    assert result.bound.count is None
+    assert "below the declared lower bound 0.5" in result.bound.withdrawn
+
+
+@pytest.mark.parametrize("rule", ["value_change", "relative_value_change"])
+@pytest.mark.parametrize("method", TRIALS, ids=str)
+def test_a_refused_trial_is_no_small_change_of_phi(method, rule):
+    """The first trial is far too long: it is refused, and Phi stays what it is without having stalled."""
+    result = rp.solve(
+        bowl(50.0, lower_bound=0.0),
+        method,
+        x0=np.full(3, 0.9),
+        eps=1e-9,
+        stop=rp.Stop(**{rule: 1e-8}),
+    )
+    assert result.trace.value[1] == result.trace.value[0]  # refused
+    assert result.value <= 1e-4
+
+
+@pytest.mark.parametrize("order", [rp.RandomOrder(), rp.GaussSeidel("cyclic")], ids=str)
+def test_no_bound_stays_no_bound_in_trials_and_after_continuation(order):
+    problem = tensor_problem(tensor(3, 3, 3), 0.1)
+    for method in (
+        rp.ProximalGradient(order, rp.Doubling()),
+        rp.Continuation(rp.ProximalGradient(order, rp.Doubling())),
+        rp.Continuation(rp.ProximalGradient(order, rp.Majorant(3.0))),
+    ):
+        bound = rp.explain(problem, method).bound
+        assert bound.statement == ""
+        assert bound.count is None
+        assert str(bound) == bound.brief(1) == "no bound: " + bound.missing[0]

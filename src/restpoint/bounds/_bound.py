@@ -92,6 +92,8 @@ class Bound:
         >>> corollary_3_2(eps=0.25, delta=1.0).later(20, "after continuation").count
         24.0
         """
+        if not self.statement:
+            return self
         count = None if self.count is None else self.count + float(iterations)
         return dataclasses.replace(
             self, count=count, paper=None, statement=f"{self.statement}, {why}"
@@ -107,6 +109,8 @@ class Bound:
         >>> corollary_3_2(eps=0.25, delta=1.0).with_trials("found by trial", 3.0).count
         12.0
         """
+        if not self.statement:
+            return self
         looks = None if self.count is None else 2.0 * self.count + np.ceil(fewest) + 1.0
         return dataclasses.replace(
             self,

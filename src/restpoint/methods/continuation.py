@@ -36,6 +36,8 @@ class Continuation(Method):
 
     The bound of ``method`` holds for the last stage, from a point where Phi <= Phi(x1) + (1 - shares[0]) max h: a stage
     does not raise f + shares[s] h, and going on to the next raises it by at most the difference of shares times max h.
+    With ``Doubling`` or ``Armijo`` the stages count twice: as iterations, and because the last stage begins with what
+    they left of lambda or of the step length, at most a factor 2 an iteration away from where the method itself begins.
 
     >>> import numpy as np, restpoint as rp
     >>> A = np.random.default_rng(0).standard_normal((6, 6, 6))

@@ -61,7 +61,9 @@ def guarantee(
             return Bound.none("continuation: no upper bound on the penalties is known")
         value = value + (1.0 - method.shares[0]) * highest
         bound = guarantee(problem, method.method, xs, eps=eps, value=value, measure=measure)
-        return bound.later(method.delay, "after continuation in the penalties")
+        # What the stages leave to a rule of trials is undone by as many trials at most as they took.
+        times = 2 if isinstance(method.method.smoothness, (Armijo, Doubling)) else 1
+        return bound.later(times * method.delay, "after continuation in the penalties")
     if not isinstance(method, BlockMethod):
         return Bound.none(f"no theorem is known for {type(method).__name__}")
     if not method.exact:
@@ -173,6 +175,18 @@ def _unless_below(bound: Bound, lower: Number, value: Number) -> Bound:
     )
 
 
+def unless_exceeded(bound: Bound, used: np.ndarray) -> Bound:
+    """The bound, withdrawn if some start has looked at more points than it allows: its assumptions are not all true."""
+    if bound.count is None or not np.any(used > bound.count):
+        return bound
+    allowed = np.broadcast_to(bound.count, used.shape)
+    i = int(np.argmax(used > allowed))
+    return bound.withdraw(
+        f"start {i} has looked at {used[i]} points where {allowed[i]:.6g} should do: something that the bound assumes, "
+        "rounding included, is not so"
+    )
+
+
 def below(value: Number, lower: Number) -> np.ndarray:
     """Whether a value is smaller than its lower bound by more than rounding can explain."""
     units = 1e4 * np.finfo(np.asarray(value).dtype).eps
@@ -233,7 +247,7 @@ def _many_blocks(
             "cyclic Gauss-Seidel is bounded through a cross-Hoelder constant (theory A7), which f does not declare; "
             'GaussSeidel(first="largest-gap") needs none'
         )
-    return Bound.none("no bound is known for blocks in random order")
+    return Bound.none("none is known for blocks in random order")
 
 
 def _diameters(problem: Problem, p: float) -> tuple[Number | None, ...]:

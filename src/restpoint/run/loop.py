@@ -21,7 +21,7 @@ from restpoint.certificates import Certificate
 from restpoint.methods import Key, Method, Work
 from restpoint.problem import Blocks, Problem
 from restpoint.run.door import Entrance
-from restpoint.run.guarantee import MARGIN, guarantee, lower_bound
+from restpoint.run.guarantee import MARGIN, guarantee, lower_bound, unless_exceeded
 from restpoint.run.ledger import Ledger, Rows
 from restpoint.run.observers import Observer, Trace, View, wants_to_end
 from restpoint.run.promise import Promise
@@ -266,8 +266,10 @@ class Loop:
     def _judge_progress(self, value: np.ndarray, gap: np.ndarray) -> None:
         rows, stop = self.rows, self.stop
         same = (value == rows.value) & (gap == rows.gap)
-        if same.any():  # a refused trial changes only what the next one will be
-            same &= _alike(self.state.memory, self.previous.memory)
+        refused = np.zeros_like(same)
+        if same.any():  # a refused trial changes only what the next one will be: no step was made
+            alike = same & _alike(self.state.memory, self.previous.memory)
+            same, refused = alike, same & ~alike
         rows.unchanged = np.where(same, rows.unchanged + 1, 0)
         if stop.patience is not None:
             self._finish(rows.active & (rows.unchanged >= stop.patience), Status.STALLED)
@@ -278,7 +280,8 @@ class Loop:
             if reached.any():
                 self._return_current(reached)  # the status speaks of the point returned
                 self._finish(reached, Status.TARGET_REACHED)
-        change = np.abs(value - rows.value)  # NaN, and so no verdict, at the first look
+        # NaN, and so no verdict, at the first look and where no step was made
+        change = np.where(refused, np.nan, np.abs(value - rows.value))
         if stop.value_change is not None:
             self._finish(rows.active & (change <= stop.value_change), Status.STALLED)
         if stop.relative_value_change is not None:
@@ -368,7 +371,8 @@ class Loop:
             self.eps, measure=self.stop.measure, feasibility=self.entrance.feasibility
         )
         self.ledger.judge(proved, answered)
-        return best, last, certificate, self.promise.bound(self.bound)
+        bound = unless_exceeded(self.promise.bound(self.bound), self.ledger.iterations + 1)
+        return best, last, certificate, bound
 
 
 def _alike(one: Any, other: Any) -> Any:

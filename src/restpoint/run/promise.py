@@ -29,16 +29,18 @@ class Promise:
         self, problem: Problem, old: State, new: State, starts: np.ndarray, iteration: int
     ) -> None:
         """Look at one step; ``starts`` are the numbers of the starts that moved, -1 for the others."""
-        if not self.watching or self.broken or new.promised is None:
+        if not self.watching or self.broken:
             return
         before, after = to_host(old.look.value), to_host(new.look.value)
-        promised = to_host(new.promised)
         if self.lower is not None and np.any((starts >= 0) & below(after, self.lower)):
             self.broken = (
                 f"iteration {iteration} reached Phi = {np.nanmin(after):.6g}, below the declared lower bound "
                 f"{self.lower:.6g}"
             )
             return
+        if new.promised is None:  # a trial: it was taken because Phi fell by enough, or refused
+            return
+        promised = to_host(new.promised)
         size = np.abs(before) + np.abs(after) + np.abs(promised)
         unit = np.finfo(before.dtype).eps
         # Norms of numbers whose squares underflow are wrong by more than any number of units.

@@ -70,7 +70,7 @@ class Stop:
     max_gradients          gradient evaluations (of all blocks; a partial one counts 1/d), default none
     max_oracle_calls       linear and proximal oracle calls, default none
     target_value           end with TARGET_REACHED once Phi <= target_value, default none
-    value_change           STALLED once |Phi_k - Phi_(k-1)| <= value_change, default none
+    value_change           STALLED once a step made |Phi_k - Phi_(k-1)| <= value_change, default none
     relative_value_change  the same in units of |Phi_k|, default none
     patience               STALLED after so many iterations without a change of Phi, the gap, or what the method tries
                            next, in any bit; None: go on

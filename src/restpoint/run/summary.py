@@ -27,9 +27,7 @@ SAMPLED_NEXT = (
     "more samples m and a larger Stop(max_iterations=...) lower the expected gap; or go on with Exact() gradients "
     "from x0=result.xs"
 )
-WITHDRAWN = (
-    "correct what was declared (see bound): a larger constant, a true lower bound, no concave=True"
-)
+WITHDRAWN = "see bound; if something was declared, correct it: a larger constant, a true lower bound, no concave=True"
 OUTSIDE = (
     "the point lies outside its set: mend the linear, prox or project of that block, or allow it with "
     "Stop(feasibility=...)"
