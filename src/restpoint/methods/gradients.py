@@ -80,7 +80,8 @@ class MiniBatch(Gradient):
 class Smoothed(Gradient):
     """Gradients of nondifferentiable concave parts, averaged over ``m`` points of a ball (paper, Algorithm 4).
 
-    x + radius u, u uniform in the unit ball of all blocks together; differentiable parts are taken exactly.
+    x + radius u, u uniform in the unit ball of all blocks together; differentiable parts are taken exactly. The concave
+    parts are asked as far as ``radius`` outside of the set, and have to be concave and finite there (theory E17).
     """
 
     radius: float
