@@ -136,4 +136,5 @@ def test_what_the_stages_leave_of_a_trial_constant_counts_in_the_bound(step):
     result = rp.solve(problem, continued, x0=np.array([0.9]), eps=500.0)
     assert result.status is rp.Status.CERTIFIED
     assert result.bound.withdrawn is None
-    assert 70 <= result.used <= result.bound.count  # 40 in the stage, and more than 30 to double lambda
+    # 40 in the stage, and more than 30 to double lambda again
+    assert 70 <= result.used <= result.bound.count
