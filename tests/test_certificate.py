@@ -130,6 +130,44 @@ def test_an_infeasible_point_is_never_certified_however_small_its_gap():
     assert inside.holds(1e-12)
 
 
+def first_of(g):
+    """The linear oracle of the unit simplex."""
+    return np.eye(len(g))[np.argmin(g)]
+
+
+@pytest.mark.parametrize(
+    ("more", "distance"),
+    [
+        ({}, 3**-0.5),
+        ({"lower_bound": lambda g: float(np.min(g))}, 3**-0.5),
+        ({"value": lambda x: 0.1 * float(np.sum(np.abs(x)))}, np.inf),
+    ],
+)
+def test_a_gap_below_zero_shows_a_point_outside_of_a_set_that_cannot_tell(more, distance):
+    """0 is no point of the simplex, and its oracle finds nothing as low as 0: that is no certificate."""
+    block = rp.Block.from_oracle(first_of, diameter=2**0.5, **more)
+    problem = rp.Problem(rp.smooth.Quadratic(-np.eye(3), np.ones(3)), block)
+    certificate = rp.certify(problem, np.stack([np.zeros(3), np.eye(3)[0]]))
+    assert certificate.max[0] < 1e-12
+    assert certificate.violation == pytest.approx([distance, 0.0], rel=1e-10)
+    assert certificate.holds(1e-6).tolist() == [False, True]
+    assert f"violation 0 .. {distance:.3g}" in str(certificate)
+    stuck = rp.ConditionalGradient(smoothness=rp.Majorant(1.0))
+    result = rp.solve(problem, stuck, x0=np.zeros(3))
+    assert result.status is rp.Status.STALLED
+    assert "mend x0" in str(result)
+    assert rp.solve(problem, x0=np.zeros(3)).x.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_the_diameter_shows_a_point_outside_of_a_set_that_cannot_tell():
+    block = rp.Block.from_oracle(lambda g: -np.sign(g), diameter=lambda p: 2 * 3 ** (1 / p))
+    problem = rp.Problem(rp.smooth.Quadratic(np.eye(3), np.full(3, -5.0)), block)
+    with pytest.raises(DataError, match=r"lies outside DeclaredSet: violation 6\.93"):
+        rp.solve(problem, x0=np.full(3, 5.0))
+    corners = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0], [0.0, 0.5, 0.0]])
+    assert rp.certify(problem, corners).violation.tolist() == [0.0, 0.0, 0.0]
+
+
 def test_feasibility_is_judged_in_units_of_the_set():
     for radius in (1e-6, 1e6):
         problem = rp.Problem(rp.smooth.Quadratic(np.eye(2)), rp.Block(rp.sets.L2Ball(radius)))

@@ -97,7 +97,7 @@ class Block(Parametric):
         ``linear(g)``             a minimiser y of g'y + h(y) over S
         ``prox(g, z, weight, p)`` a minimiser of g'(y - z) + (weight/2) ||y - z||_p^p + h(y) over S
         ``diameter``              diam_p(S) or an upper bound: a number for every p, or a function of p
-        ``violation(x)``          how far x is from S; without it feasibility is not checked
+        ``violation(x)``          how far x is from S; without it feasibility is not checked, but for gross violations
         ``lower_bound(g)``        a lower bound on the minimum of g'y + h(y); without it certificates
                                   rest on your word that ``linear`` is exact ("declared oracle")
 
@@ -256,19 +256,26 @@ class Problem(Parametric):
         )
 
     def relative_violations(
-        self, xs: Blocks, given: Blocks | None = None
+        self,
+        xs: Blocks,
+        given: Blocks | None = None,
+        violations: Sequence[np.ndarray] | None = None,
     ) -> tuple[np.ndarray, ...]:
         """The violation of every block in units of its set's radius, diam_2 / 2, on the host.
 
         Less what rounding the entries of a point of that set may cost: far from the origin, a small set has no
         floating-point numbers nearer than that. A single point allows nothing else. ``given`` shows the dtypes in
-        which the points were found, if not those of ``xs``.
+        which the points were found, if not those of ``xs``; ``violations`` are those of the sets, if known already.
         """
         found = []
-        for s, shape, x, point in zip(self.sets, self.shapes, xs, given or xs, strict=True):
+        if violations is None:
+            violations = [s.violation(x) for s, x in zip(self.sets, xs, strict=True)]
+        for s, shape, point, violation in zip(
+            self.sets, self.shapes, given or xs, violations, strict=True
+        ):
             far, size, diameter = (
                 np.asarray(to_host(v) if is_array(v) else v, dtype=np.float64)
-                for v in (s.violation(x), s.norm_bound(shape), s.diameter(2.0, shape))
+                for v in (violation, s.norm_bound(shape), s.diameter(2.0, shape))
             )
             far = np.maximum(far - 8.0 * unit_roundoff(point) * size, 0.0)  # NaN stays NaN
             alone = np.where(far == 0.0, 0.0, np.inf)

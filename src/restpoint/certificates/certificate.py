@@ -20,11 +20,13 @@ from restpoint.array import (
     gamma,
     inner,
     namespace,
+    norm,
     real_number,
     to_host,
 )
 from restpoint.errors import DataError, described
 from restpoint.oracles import Answer, DeclaredOracle, DeclaredPenalty
+from restpoint.penalties import Zero
 from restpoint.problem import Block, Blocks, Problem
 
 # The fields of a certificate with one entry, or one row of blocks, for each start.
@@ -34,6 +36,9 @@ FLOOR_KINDS = ("proved", "estimated")
 SAFETY = 1.001
 # A user's function has no proved rounding error; this many units of the largest entry are assumed.
 ASSUMED_UNITS = 64.0
+# How far below 0, relative to the numbers that it is summed from, a gap may be without showing its point outside of a
+# set that cannot tell: the points of iterative solvers are a little outside.
+TOLERATED = 1e-3
 # Squares of numbers below the root of the smallest normal one underflow, and with them whole norms.
 SMALLEST_NORMAL = 2.0**-1022
 SQUARE_UNDERFLOWS = 2.0**-511
@@ -53,7 +58,8 @@ class Certificate:
     kind        the weakest word among the blocks: "exact oracle", "dual bound", "declared oracle"
     confidence  1.0, except for certificates from samples
     value       Phi(xs)
-    feasibility_checked  False if some block's set (a user's) cannot tell its violation, which then counts as 0
+    feasibility_checked  False if some block's set (a user's) cannot tell its violation, which then counts as 0, unless
+                the diameter of the set, or a gap below 0, shows it (infinite where that shows no distance)
     """
 
     per_block: np.ndarray
@@ -127,7 +133,11 @@ class Certificate:
         lines.append(
             f"by {self.kind}; rounding allowance {_brief(np.max(self.floor, axis=-1))} "
             f"({self.floor_kind}), included; violation "
-            + (_brief(self.violation) if self.feasibility_checked else "not checked")
+            + (
+                _brief(self.violation)
+                if self.feasibility_checked or np.any(self.violation > 0.0)
+                else "not checked"
+            )
         )
         return "\n".join(lines)
 
@@ -168,7 +178,7 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
         # A gap below zero is rounding (or an infeasible point, which ``violation`` shows).
         gaps.append(np.maximum(to_host(gap), 0.0) + to_host(floor))
         floors.append(to_host(floor))
-        violations.append(to_host(block.set.violation(x)))
+        violations.append(_violation(block, x, g, to_host(gap + floor), answer))
     certificate = Certificate(
         per_block=_stack(gaps),
         floor=_stack(floors),
@@ -176,7 +186,9 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
         if proved is None or any(map(_has_user_numbers, problem.blocks))
         else "proved",
         violation=np.max(_stack(violations), axis=-1),
-        relative_violation=np.max(_stack(list(problem.relative_violations(xs, given))), axis=-1),
+        relative_violation=np.max(
+            _stack(list(problem.relative_violations(xs, given, violations))), axis=-1
+        ),
         kind=_weakest(block.oracle.kind for block in problem.blocks),
         value=to_host(value),
         feasibility_checked=all(s.declares_violation for s in problem.sets),
@@ -238,6 +250,24 @@ def _floor(block: Block, x: Array, g: Array, error: Array, answer: Answer) -> Ar
     lost = xp.where((size_g > 0) & (size_g < SUSPECT), SQUARE_UNDERFLOWS, 0.0 * size_g)
     underflow = block.set.absolute_support(lost) + depth * SMALLEST_NORMAL
     return SAFETY * (gamma(depth) * terms + gradient + underflow)
+
+
+def _violation(block: Block, x: Array, g: Array, gap: np.ndarray, answer: Answer) -> np.ndarray:
+    """The violation of a block, and where its set cannot tell, what a gap below 0 shows.
+
+    On S no gap is negative. Without a penalty, g'(y - x) >= -gap for all y in S, so that x is -gap / ||g||_2 away or
+    more; with one the distance is not known, and infinity stands for it. Small gaps below 0 are put down to oracles
+    whose points are a little outside.
+    """
+    far = to_host(block.set.violation(x))
+    if block.set.declares_violation:
+        return far
+    ndim = block.set.event_ndim
+    size = inner(namespace(x).abs(g), namespace(x).abs(x), ndim) + block.penalty.magnitude(x)
+    outside = -gap > TOLERATED * (to_host(size) + np.abs(to_host(answer.lower)))
+    slope = to_host(norm(g, ndim)) if isinstance(block.penalty, Zero) else 0.0
+    with np.errstate(all="ignore"):
+        return np.where(outside, np.maximum(-gap / slope, far), far)
 
 
 def _has_user_numbers(block: Block) -> bool:

@@ -110,12 +110,13 @@ class DeclaredSet(Set):
         return self.sample_of.event(rng, shape)
 
     def violation(self, x: Array) -> Array:
-        """0 where nothing was declared: see ``declares_violation``."""
+        """Where nothing was declared (``declares_violation``), what the diameter shows: ||x - y0||_2 - diam_2."""
         if self.violation_of is not None:
             return self.violation_of.numbers(x)
         if self.project_of is not None:
             return super().violation(x)
-        return 0.0 * power_sum(x, 2.0, self.event_ndim)
+        far = norm(x - self._anchor(x), self.event_ndim) - self._diameter(2.0)
+        return namespace(x).maximum(far, 0.0)
 
     def _diameter(self, p: float) -> float:
         found = self.diameter_of
@@ -234,7 +235,8 @@ def declared(  # noqa: PLR0913 (one keyword for each thing that may be declared)
         diam_p(S) or an upper bound: a number that holds for every p you use and for p = 2 (which certificates
         need), or a function of p.
     violation
-        ``violation(x)``: how far x is from S. Without it feasibility is not checked, and certificates say so.
+        ``violation(x)``: how far x is from S. Without it (and ``project``) feasibility is not checked, and certificates
+        say so; only what the diameter, or a gap below 0, shows to be outside is found out.
     lower_bound
         ``lower_bound(g)``: a number that is at most min over S of g'y + h(y). Certificates then rest on it;
         without it they rest on your word that ``linear`` is exact.

@@ -29,7 +29,7 @@ SAMPLED_NEXT = (
 )
 WITHDRAWN = "see bound; if something was declared, correct it: a larger constant, a true lower bound, no concave=True"
 OUTSIDE = (
-    "the point lies outside its set: mend the linear, prox or project of that block, or allow it with "
+    "the point lies outside its set: mend x0, or the linear, prox or project of that block, or allow it with "
     "Stop(feasibility=...)"
 )
 UNMEASURED = "the violation is NaN: mend the violation or project of that block"
@@ -82,7 +82,7 @@ def _gap(best: Result) -> str:
 
 def _violation(best: Result) -> str:
     certificate = best.certificate
-    if not certificate.feasibility_checked:
+    if not certificate.feasibility_checked and certificate.violation == 0.0:
         return "not checked"
     said = f"{float(certificate.violation):.1e}"
     if certificate.relative_violation <= best.feasibility:
