@@ -22,6 +22,7 @@ from method_cases import (
     tensor_value,
     unit_starts,
 )
+from restpoint import bounds
 from restpoint.errors import CapabilityError
 from restpoint.kernels.passes import Passes
 from restpoint.methods import Key
@@ -188,6 +189,54 @@ def test_p_above_2_is_for_concave_functions_alone_and_has_a_bound_there():
     assert seidel.certified.all()
     assert seidel.bound.count is None
     assert "FullStep() needs no constants" in str(seidel.bound)
+
+
+# --- which theorem, for which measure -------------------------------------------------------------------
+
+JOINT, BLOCKWISE = 9.0, (1.0, 2.0, 3.0)
+
+
+def theorem_of(method, measure, eps, delta):
+    """The count of the theorem that covers a method on three unit balls, from the functions of ``bounds`` alone."""
+    told = {"eps": eps, "delta": delta, "measure": measure}
+    if isinstance(method.smoothness, rp.FullStep):
+        rule = bounds.addition_13 if isinstance(method.order, rp.GaussSeidel) else bounds.addition_6
+        return rule(**told, blocks=3).count
+    jacobi = isinstance(method.order, rp.Jacobi)
+    sizes = {"constants": (JOINT,) * 3 if jacobi else BLOCKWISE, "diameters": (2.0,) * 3}
+    if isinstance(method.order, rp.GaussSeidel):
+        return bounds.addition_13(**told, **sizes, blocks=3).count
+    conditional = isinstance(method, rp.ConditionalGradient)
+    rule = bounds.theorem_5_2 if conditional else bounds.theorem_5_3
+    return rule(**told, **sizes, order="jacobi" if jacobi else "max-improvement").count
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        *(
+            rp.ConditionalGradient(order, rp.FullStep())
+            for order in (rp.GaussSeidel(), rp.MaxImprovement())
+        ),
+        *(
+            step(order, rp.Majorant(JOINT if order == rp.Jacobi() else BLOCKWISE))
+            for step in (rp.ConditionalGradient, rp.ProximalGradient)
+            for order in (rp.Jacobi(), rp.GaussSeidel(), rp.MaxImprovement())
+        ),
+    ],
+    ids=name_of,
+)
+def test_the_bound_of_a_run_is_that_of_its_theorem_for_its_measure(method):
+    """A sum of three gaps needs more than their maximum, and not the same in every order (theory E25, E28)."""
+    problem = tensor_problem(tensor(3, 4, 3))
+    counts = {}
+    for asked in ("max", "sum"):
+        bound = rp.explain(problem, method, eps=1e-3, measure=asked).bound
+        eps, delta = bound.constants["eps"], bound.constants["delta"]
+        assert eps == pytest.approx(1e-3, rel=1e-8)
+        counts[asked] = float(bound.count)
+        assert counts[asked] == theorem_of(method, asked, eps, delta)
+    assert counts["sum"] > 2.9 * counts["max"]
 
 
 # --- what a declaration is worth ----------------------------------------------------------------------

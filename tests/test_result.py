@@ -197,7 +197,9 @@ def test_an_infeasible_point_is_called_that_whatever_its_gap():
     assert f"gap        {float(result.gap):.3e} <= eps 1.000e-03" in text
     assert "violation  1.0e+00, 5.0e-01 of the set's radius: not feasible" in text
     assert "which means at most 1e-12" in text
-    assert "next       the point lies outside its set: mend x0, or the linear, prox or project" in text
+    assert (
+        "next       the point lies outside its set: mend x0, or the linear, prox or project" in text
+    )
     assert "Stop(feasibility=...)" in text
     assert "loosen eps" not in text
 
