@@ -27,7 +27,7 @@ def at_most(left: Any, right: Any, tolerance: Any, law: str) -> None:
         where = tuple(int(k) for k in np.argwhere(~holds)[0])
         place = f" at start {where}" if where else ""
         raise LawBroken(
-            f"{law}{place}: {left[where]!r} > {right[where]!r} "
+            f"{law}{place}: {float(left[where])!r} > {float(right[where])!r} "
             f"(by {left[where] - right[where]:.3g}, allowed {tolerance[where]:.3g})"
         )
 
