@@ -973,6 +973,22 @@ def test_a_certificate_survives_the_code_that_it_took():
     assert result.gap[1] == rp.certify(mended, np.zeros(3)).max
 
 
+def test_the_last_word_is_that_of_the_certificate_that_is_returned():
+    """A gradient that is another one the third time it is asked: what was certified in the run is not any more."""
+    asked = []
+
+    def gradient(x):
+        asked.append(x)
+        return x if len(asked) < 3 else x + 1.0
+
+    f = rp.smooth.Function(lambda x: 0.5 * float(x @ x), gradient, shapes=3, constant=1.0)
+    result = rp.solve(rp.Problem(f, rp.Block(rp.sets.L2Ball())), x0=np.zeros(3), eps=1e-3)
+    assert len(asked) == 3
+    assert result.gap >= 3**0.5
+    assert result.status is rp.Status.STALLED
+    assert not result.certified
+
+
 def test_a_certificate_of_another_point_is_not_recalled():
     """A refused proposal speaks of the point where it was made, not of the best one that is returned."""
     from restpoint.run.proofs import Proofs
