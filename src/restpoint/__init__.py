@@ -29,6 +29,7 @@ from restpoint.methods import (
 from restpoint.omega import omega, omega_inverse
 from restpoint.problem import Block, Problem
 from restpoint.run import (
+    Checkpoint,
     Explanation,
     Progress,
     Relative,
@@ -39,6 +40,8 @@ from restpoint.run import (
     View,
     explain,
     iterate,
+    load,
+    resume,
     solve,
 )
 
@@ -49,6 +52,7 @@ __all__ = [
     "Armijo",
     "Block",
     "Certificate",
+    "Checkpoint",
     "ConditionalGradient",
     "Continuation",
     "Doubling",
@@ -80,12 +84,14 @@ __all__ = [
     "explain",
     "info",
     "iterate",
+    "load",
     "methods",
     "omega",
     "omega_inverse",
     "oracles",
     "paper",
     "penalties",
+    "resume",
     "sets",
     "smooth",
     "solve",

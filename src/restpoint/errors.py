@@ -28,6 +28,10 @@ class NotCertifiedError(RestpointError, RuntimeError):
     """Raised by ``Result.raise_for_status`` when a start ended without a certificate."""
 
 
+class StorageError(RestpointError, OSError):
+    """A file cannot be written, or does not hold what is looked for in it."""
+
+
 class GuaranteeWarning(UserWarning):
     """A guarantee that the user may rely on does not hold, or no longer does."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 from typing import Any
@@ -78,6 +79,45 @@ def convert(value: Array, like: Array) -> Array:
     if is_array(value) and namespace(value) is xp:
         return xp.astype(value, like.dtype, copy=False)
     return xp.asarray(value, dtype=like.dtype, device=_device(like))
+
+
+# The namespaces whose arrays can be written to files, and made again from what was read.
+LIBRARIES = (
+    "numpy",
+    "array_api_compat.torch",
+    "array_api_compat.cupy",
+    "array_api_strict",
+    "jax.numpy",
+)
+
+
+def library(array: Array) -> str:
+    """The name of the library of an array, for files."""
+    name = str(namespace(array).__name__)
+    if name not in LIBRARIES:
+        raise CapabilityError(
+            f"arrays of {name} cannot be written to files; convert them to NumPy first"
+        )
+    return name
+
+
+def from_host(array: np.ndarray, name: str, like: Array | None = None) -> Array:
+    """The array in the library of that name, on the device of ``like`` if that is of this library."""
+    if name not in LIBRARIES:
+        raise DataError(f"arrays of a library {name!r} cannot be made here")
+    try:
+        xp = importlib.import_module(name)
+    except ImportError as error:
+        raise CapabilityError(
+            f"the file holds arrays of {name}, which is not installed here"
+        ) from error
+    same = like is not None and namespace(like) is xp
+    made = xp.asarray(array, device=_device(like)) if same else xp.asarray(array)
+    if to_host(made).dtype != array.dtype:  # JAX without x64
+        raise CapabilityError(
+            f"{name} has no {array.dtype} here, which the file holds; allow it, as with jax_enable_x64"
+        )
+    return made
 
 
 def own(array: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from restpoint.array import Array, inner, namespace
 
@@ -48,8 +48,10 @@ class Kernel(ABC):
     """The multilinear form A(x_1, ..., x_d) of one tensor of order d >= 2.
 
     Vector i has shape ``(*batch, sizes[i])``; the tensor never carries the batch. ``reference`` is the definition;
-    every other kernel is checked against it.
+    every other kernel is checked against it. ``_computed`` lists attributes that follow from the others.
     """
+
+    _computed: ClassVar[tuple[str, ...]] = ()
 
     name: str  # said in reports
     sizes: tuple[int, ...]

@@ -29,6 +29,7 @@ class Dense(Kernel):
     """
 
     name = "dense"
+    _computed = ("layout",)
 
     def __init__(self, A: np.ndarray) -> None:
         self.tensor = A

@@ -38,6 +38,14 @@ class Moments(Kernel):
     """
 
     name = "moments"
+    _computed = (
+        "_mean",
+        "_whitening",
+        "_covariance",
+        "_covariance_like",
+        "_deviations",
+        "_spectral_bound",
+    )
 
     def __init__(
         self,

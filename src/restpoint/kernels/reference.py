@@ -17,6 +17,7 @@ class Reference(Kernel):
     """All partials by two matrix products, w = v M' and s = u M: 2 reads of A, whatever the number of starts."""
 
     name = "reference"
+    _computed = ("_spectral_bound",)
 
     def __init__(self, A: Array) -> None:
         self.sizes = tuple(int(size) for size in A.shape)

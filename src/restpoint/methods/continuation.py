@@ -92,11 +92,12 @@ class Continuation(Method):
             block.penalty.scaled(0.5)  # refused where it cannot be
 
     def init(self, problem: Problem, xs: Blocks, key: Key) -> State:
+        """The first stage; a run that is taken up again later on stays in its last one."""
         state = self.method.init(problem, xs, key)
         count = len(to_host(state.look.value))
         stages = Stages(
             state.memory,
-            np.zeros(count, np.int64),
+            np.full(count, len(self.shares) if key.iteration else 0, np.int64),
             np.zeros(count, np.int64),
             np.full(count, np.inf),
         )

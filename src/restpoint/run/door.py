@@ -6,6 +6,7 @@ import contextlib
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from restpoint.array import (
 )
 from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.problem import Blocks, Problem, common
+from restpoint.run.identity import Identity
 
 # What a run keeps of every start, at least: its points, gradients and oracle answers, now and one iteration ago, and
 # the bytes of its books and its trace.
@@ -34,6 +36,7 @@ FEASIBILITY = {"float64": 1e-12, "float32": 1e-6}
 class Entrance:
     """A problem and its starting points with exactly one batch axis, and the way back."""
 
+    given: Problem  # as the user gave it
     problem: Problem  # flat: parameters carry one batch axis or none
     stated: Problem  # the same, nothing rounded to the dtype of the run: what certificates speak of
     xs: Blocks
@@ -43,14 +46,18 @@ class Entrance:
     problem_of: np.ndarray  # which problem of the batch each start belongs to
     began: float  # time.monotonic() when the user called: the clock of a run starts here
 
+    @cached_property
+    def identity(self) -> Identity:
+        """By what the problem is known again; its data are read once for this."""
+        return Identity(self.given)
+
 
 def enter(
     problem: Problem, starts: int | None, x0: Any, rng: int, feasibility: float | None
 ) -> Entrance:
     """Check, draw what is missing, flatten the batch."""
     began = time.monotonic()
-    if not isinstance(problem, Problem):
-        raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
+    _check_problem(problem)
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or not 0 <= rng < 2**63:
         raise DataError(
             f"rng must be a whole number from 0 to 2**63 - 1, the seed that names all draws, got {rng!r}; "
@@ -61,9 +68,7 @@ def enter(
     given = None if x0 is None else problem.as_blocks(x0, "x0")
     batch_shape = _batch_shape(problem, starts, given)
     like = _like(problem, given)
-    precision = "float32" if like.dtype == namespace(like).float32 else "float64"
-    problem.check_scale(precision)
-    flat = problem.converted(like).laid_out(batch_shape)
+    flat = _laid_out(problem, batch_shape, like)
     count = math.prod(batch_shape)
     if given is None:
         _check_memory(problem, count, like)
@@ -75,13 +80,61 @@ def enter(
         if given is None
         else _spread(given, problem, batch_shape, like)
     )
-    tolerance = FEASIBILITY[precision] if feasibility is None else feasibility
+    tolerance = _tolerance(feasibility, like)
     if given is not None:
         _check_feasible(flat, xs, tolerance, batch_shape)
         xs = _brought_in(flat, xs)
-    stated = _stated(problem, flat, batch_shape, like)
+    return _entrance(problem, flat, xs, batch_shape, numbers, tolerance=tolerance, began=began)
+
+
+def enter_again(
+    problem: Problem,
+    xs: Blocks,
+    batch_shape: tuple[int, ...],
+    numbers: np.ndarray,
+    feasibility: float | None,
+) -> Entrance:
+    """The same from starting points that have been through this door before."""
+    began = time.monotonic()
+    _check_problem(problem)
+    like = common(xs)
+    flat, tolerance = _laid_out(problem, batch_shape, like), _tolerance(feasibility, like)
+    return _entrance(problem, flat, xs, batch_shape, numbers, tolerance=tolerance, began=began)
+
+
+def _entrance(
+    problem: Problem,
+    flat: Problem,
+    xs: Blocks,
+    batch_shape: tuple[int, ...],
+    numbers: np.ndarray,
+    *,
+    tolerance: float,
+    began: float,
+) -> Entrance:
+    count = math.prod(batch_shape)
+    stated = _stated(problem, flat, batch_shape, common(xs))
     problem_of = np.arange(count) // (count // math.prod(problem.batch_shape))
-    return Entrance(flat, stated, xs, batch_shape, numbers, tolerance, problem_of, began)
+    return Entrance(problem, flat, stated, xs, batch_shape, numbers, tolerance, problem_of, began)
+
+
+def _check_problem(problem: Any) -> None:
+    if not isinstance(problem, Problem):
+        raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
+
+
+def _precision(like: Array) -> str:
+    return "float32" if like.dtype == namespace(like).float32 else "float64"
+
+
+def _tolerance(feasibility: float | None, like: Array) -> float:
+    return FEASIBILITY[_precision(like)] if feasibility is None else feasibility
+
+
+def _laid_out(problem: Problem, batch_shape: tuple[int, ...], like: Array) -> Problem:
+    """The problem on one flat axis of starts, in the library, dtype and device of ``like``."""
+    problem.check_scale(_precision(like))
+    return problem.converted(like).laid_out(batch_shape)
 
 
 def mirrored(entrance: Entrance) -> Entrance:

@@ -16,7 +16,7 @@ from restpoint.run.choose import settle
 from restpoint.run.door import enter, mirrored
 from restpoint.run.guarantee import guarantee
 from restpoint.run.solve import checked_eps
-from restpoint.run.stop import Measure, Relative, usable
+from restpoint.run.stop import Measure, Relative, absolute
 from restpoint.smooth import Facts
 
 
@@ -74,19 +74,15 @@ def explain(
     method, reason = settle(problem, method)
     if x0 is None and method.moves_together:
         entrance = mirrored(entrance)
-    value = to_host(entrance.problem.value(entrance.xs))
+    value = gap = to_host(entrance.problem.value(entrance.xs))
     if isinstance(eps, Relative):
         from restpoint.certificates import certify
 
         certificate = certify(entrance.stated, entrance.xs)
         gap = certificate.max if measure == "max" else certificate.sum
-        absolute = usable(eps.absolute(value, gap))
-    else:
-        absolute = np.full_like(value, eps)
+    numbers = absolute(eps, value, gap)
     bound = guarantee(
-        entrance.problem, method, entrance.xs, eps=absolute, value=value, measure=measure
+        entrance.problem, method, entrance.xs, eps=numbers, value=value, measure=measure
     ).at((0,))
     oracles = tuple(f"{b.oracle.name}: {b.oracle.kind}" for b in problem.blocks)
-    return Explanation(
-        method, reason, problem.facts(), oracles, float(absolute.reshape(-1)[0]), bound
-    )
+    return Explanation(method, reason, problem.facts(), oracles, float(numbers[0]), bound)

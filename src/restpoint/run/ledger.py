@@ -1,8 +1,12 @@
-"""The books of a run: rows that are still carried along, and the final word on every start."""
+"""The books of a run: rows that are still carried along, and the final word on every start.
+
+Their arrays are replaced, never written into: a shallow copy of the books is a record of the run.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,18 +62,37 @@ class Ledger:
         self.gap = np.full(count, np.nan)
         self.active = np.ones(count, dtype=bool)
 
+    def note(self, who: np.ndarray, value: np.ndarray, gap: np.ndarray) -> None:
+        """The newest value and gap of the starts ``who``."""
+        self.value, self.gap = _with(self.value, who, value), _with(self.gap, who, gap)
+
     def close(self, who: np.ndarray, status: Status, iteration: int, spent: Work) -> None:
         """The starts ``who`` are finished."""
-        self.active[who] = False
-        self.status[who] = status
-        self.iterations[who] = iteration
-        for name, column in self.work.items():
-            column[who] = getattr(spent, name)
+        self.active = _with(self.active, who, False)
+        self.status = _with(self.status, who, status)
+        self.iterations = _with(self.iterations, who, iteration)
+        self.work = {
+            name: _with(column, who, getattr(spent, name)) for name, column in self.work.items()
+        }
+
+    def reopen(self, who: np.ndarray) -> None:
+        """The starts ``who`` go on after all."""
+        self.close(who, Status.ITERATION_LIMIT, 0, Work())
+        self.active = _with(self.active, who, True)
 
     def judge(self, proved: np.ndarray, answered: np.ndarray) -> None:
         """The last word is the final certificate's: it alone says CERTIFIED. Some starts may have none."""
         late = proved & (self.status != Status.CERTIFIED)
-        self.iterations[late] = self.best_iteration[late]
-        self.status[proved] = Status.CERTIFIED
-        self.status[~proved & (self.status == Status.CERTIFIED)] = Status.STALLED
-        self.status[~answered] = Status.ORACLE_FAILED
+        self.iterations = np.where(late, self.best_iteration, self.iterations)
+        status = self.status.copy()
+        status[proved] = Status.CERTIFIED
+        status[~proved & (self.status == Status.CERTIFIED)] = Status.STALLED
+        status[~answered] = Status.ORACLE_FAILED
+        self.status = status
+
+
+def _with(column: np.ndarray, who: np.ndarray, entries: Any) -> np.ndarray:
+    """The column with other entries at ``who``."""
+    column = column.copy()
+    column[who] = entries
+    return column

@@ -18,7 +18,7 @@ from restpoint.array import generator as stream
 from restpoint.array import is_array, namespace, own, take, to_host, where
 from restpoint.bounds import Bound
 from restpoint.certificates import Certificate
-from restpoint.methods import Key, Method, Work
+from restpoint.methods import Key, Method, State, Work
 from restpoint.problem import Blocks, Problem
 from restpoint.run.door import Entrance
 from restpoint.run.guarantee import MARGIN, guarantee, lower_bound, unless_exceeded
@@ -26,9 +26,10 @@ from restpoint.run.ledger import Ledger, Rows
 from restpoint.run.observers import Observer, Trace, View, wants_to_end
 from restpoint.run.promise import Promise
 from restpoint.run.proofs import Proofs
+from restpoint.run.record import Record
 from restpoint.run.retire import Retirement
 from restpoint.run.status import Status
-from restpoint.run.stop import Relative, Stop, trouble_of_scale, usable
+from restpoint.run.stop import Relative, Stop, absolute, trouble_of_scale
 from restpoint.run.store import Store
 
 # Survivors are gathered at multiples of this many iterations, when at most this share of the rows still run, and
@@ -50,40 +51,47 @@ class Loop:
         stop: Stop,
         seed: int,
         observers: Sequence[Observer] = (),
+        record: Record | None = None,
     ) -> None:
         self.entrance, self.method, self.stop, self.observers = entrance, method, stop, observers
+        self.asked, self.seed = eps, seed
         self.problem, self.stated = entrance.problem, entrance.stated
-        self.iteration, self.total = 0, Work()
-        self.error: Exception | None = None
         self.batched = entrance.problem.batch_shape != ()
-        self._poisoned = False  # whether some row holds NaN
-        count = len(entrance.starts)
-        self.ledger, self.trace = Ledger(count), Trace()
-        self.proofs = Proofs(count)
-        self.promise = Promise(method, lower_bound(entrance.problem))
-        self.retirement = (
-            None if stop.retire is None else Retirement(stop.retire, entrance.problem_of)
-        )
-        self._best_store, self._last_store = Store(count), Store(count)
-
-        with np.errstate(all="ignore"):  # what is not finite gets a status, not a warning
-            self.state = method.init(entrance.problem, entrance.xs, Key(seed, entrance.starts))
-        self.previous = self.state
-        self.best = self.state.xs
-        self.total = self.total.plus(*self.state.work)
-        value, gap = self._read()
-        self.eps = (
-            eps.absolute(value, gap)
-            if isinstance(eps, Relative)
-            else np.full(count, eps, dtype=np.float64)
-        )
-        self.eps = usable(self.eps)
-        self.message = trouble_of_scale(self.eps, value, gap)
+        self.spent = self.uncounted = 0.0  # seconds of runs before this one; those no limit counts
+        if record is None:
+            self._begin()
+        else:
+            record.put_back(self)
+        value, gap = self.first
+        self.eps = absolute(eps, value, gap)
         self.bound = guarantee(
             entrance.problem, method, entrance.xs, eps=self.eps, value=value, measure=stop.measure
         )
-        self.rows = Rows.opened(self.eps, self._limits(seed))
-        self._judge(value, gap)
+        if record is None:
+            self.message = trouble_of_scale(self.eps, value, gap)
+            self.rows = Rows.opened(self.eps, self.limits())
+            self._judge(value, gap)
+
+    def _begin(self) -> None:
+        """Empty books, and the first look."""
+        entrance, count = self.entrance, len(self.entrance.starts)
+        self.iteration, self.total = 0, Work()
+        self.error: Exception | None = None
+        self.poisoned = False  # whether some row holds NaN
+        self.ledger, self.trace, self.proofs = Ledger(count), Trace(), Proofs(count)
+        self.promise = Promise(self.method, lower_bound(entrance.problem))
+        self.retirement = (
+            None if self.stop.retire is None else Retirement(self.stop.retire, entrance.problem_of)
+        )
+        self.best_store, self.last_store = Store(count), Store(count)
+        with np.errstate(all="ignore"):  # what is not finite gets a status, not a warning
+            self.state = self.method.init(
+                entrance.problem, entrance.xs, Key(self.seed, entrance.starts)
+            )
+        self.previous = self.state
+        self.best = self.state.xs
+        self.total = self.total.plus(*self.state.work)
+        self.first = self.read(self.state)
 
     # -- moving ------------------------------------------------------------------------------------------
 
@@ -93,7 +101,7 @@ class Loop:
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self.entrance.began
+        return self.spent + time.monotonic() - self.entrance.began
 
     def advance(self) -> None:
         """One iteration of all starts that still run."""
@@ -109,7 +117,7 @@ class Loop:
         self.iteration += 1
         self.total = self.total.plus(*state.work)
         self.previous, self.state = self.state, state
-        value, gap = self._read()
+        value, gap = self.read(state)
         moved = np.where(self.rows.active, self.rows.start, -1)
         self.promise.check(self.problem, self.previous, state, moved, self.iteration)
         self._judge(value, gap)
@@ -169,24 +177,25 @@ class Loop:
             seconds=self.seconds,
             max_iterations=self.stop.max_iterations,
             _points=lambda: (
-                self._last_store.whole(state.xs, rows, shape),
-                self._last_store.whole(previous.xs, rows, shape),
+                self.last_store.whole(state.xs, rows, shape),
+                self.last_store.whole(previous.xs, rows, shape),
             ),
+            _record=lambda: Record.taken(self),
+            _identity=lambda: self.entrance.identity,
         )
 
     # -- judging -----------------------------------------------------------------------------------------
 
-    def _read(self) -> tuple[np.ndarray, np.ndarray]:
-        """Value and gap of the current rows: the only look at the device in an iteration."""
-        gaps = [to_host(gap) for gap in self.state.look.gaps]
+    def read(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """Value and gap of the rows of a state: the only look at the device in an iteration."""
+        gaps = [to_host(gap) for gap in state.look.gaps]
         if len(gaps) == 1:
             gap = gaps[0]
         else:
             stacked = np.stack(gaps)
             gap = stacked.max(axis=0) if self.stop.measure == "max" else stacked.sum(axis=0)
-        look = self.state.look
-        value = np.full(len(gap), np.nan) if look.value is None else to_host(look.value)
-        return value, gap
+        found = state.look.value
+        return np.full(len(gap), np.nan) if found is None else to_host(found), gap
 
     def _judge(self, value: np.ndarray, gap: np.ndarray) -> None:
         """Decide, for every row, whether it has arrived, must end, or goes on."""
@@ -196,27 +205,25 @@ class Loop:
             finite &= np.isfinite(value)
         if not finite.all():
             self._finish(rows.active & ~finite, Status.NON_FINITE)
-            self._poisoned = True
+            self.poisoned = True
         if self.method.exact:
             self._keep_best(gap)
-            proposed = rows.active & (gap <= rows.target)
-            if proposed.any():
-                self._propose(proposed, gap)
+            self.propose(gap)
             self._judge_progress(value, gap)
         rows.value, rows.gap = value, gap
-        self.ledger.value[rows.start], self.ledger.gap[rows.start] = value, gap
+        self.ledger.note(rows.start, value, gap)
         if self.retirement is not None and self.retirement.due(self.iteration):
             given_up = self.retirement.chosen(
                 self.state.xs, rows.start, rows.active, self.ledger.value
             )
             self._finish(given_up, Status.RETIRED)
-        self._judge_budgets()
+        self.judge_budgets()
         self.trace.record(
             self.iteration,
             self.seconds,
             self.total.gradients,
-            self.ledger.value.reshape(self.entrance.batch_shape).copy(),
-            self.ledger.gap.reshape(self.entrance.batch_shape).copy(),
+            self.ledger.value.reshape(self.entrance.batch_shape),
+            self.ledger.gap.reshape(self.entrance.batch_shape),
         )
 
     def _keep_best(self, gap: np.ndarray) -> None:
@@ -228,13 +235,17 @@ class Loop:
     def _return_current(self, which: np.ndarray) -> None:
         """The point that these rows would return is the current one."""
         self.best = self.state.xs if which.all() else where(which, self.state.xs, self.best)
+        self.ledger.best_iteration = self.ledger.best_iteration.copy()
         self.ledger.best_iteration[self.rows.start[which]] = self.iteration
 
-    def _propose(self, proposed: np.ndarray, gap: np.ndarray) -> None:
+    def propose(self, gap: np.ndarray) -> None:
         """The gap proposes, the certificate disposes."""
-        rows, index = self.rows, np.flatnonzero(proposed)
-        everyone = len(index) == len(proposed)
-        problem = self.stated if everyone else self._of(self.stated, index)
+        rows = self.rows
+        index = np.flatnonzero(rows.active & (gap <= rows.target))
+        if not len(index):
+            return
+        everyone = len(index) == len(gap)
+        problem = self.stated if everyone else self.of(self.stated, index)
         xs = self.state.xs if everyone else take(self.state.xs, index)
         certificate, answered = self.proofs.propose(problem, xs, rows.start[index], self.iteration)
         self._note(self.proofs.error)
@@ -250,12 +261,13 @@ class Loop:
             self._finish(proved, Status.CERTIFIED)
         bad = answered & ~good
         refused = index[bad]
-        rows.refusals[refused] += 1
+        rows.refusals = rows.refusals + self._among(refused)
         reached = certificate.max if self.stop.measure == "max" else certificate.sum
         missing = (reached - rows.eps[index] * MARGIN)[bad]
         half = 0.5 * np.maximum(np.minimum(rows.target, gap)[refused], 0.0)
         # Missed by rounding: ask again as soon as the same rounding would do (twice that, as it varies).
         near = np.where(missing > 0, gap[refused] - 2.0 * missing, 0.0)
+        rows.target = rows.target.copy()
         rows.target[refused] = np.maximum(half, near)
         self._finish(rows.active & (rows.refusals > REFUSALS), Status.STALLED)
 
@@ -288,7 +300,7 @@ class Loop:
             small = change <= stop.relative_value_change * np.abs(value)
             self._finish(rows.active & small, Status.STALLED)
 
-    def _judge_budgets(self) -> None:
+    def judge_budgets(self) -> None:
         stop, active = self.stop, self.rows.active
         spent = (
             (stop.max_gradients, self.total.gradients),
@@ -299,10 +311,10 @@ class Loop:
             self._finish(
                 active & ((self.rows.limit <= self.iteration) | over), Status.ITERATION_LIMIT
             )
-        if stop.max_seconds is not None and self.seconds >= stop.max_seconds:
+        if stop.max_seconds is not None and self.seconds - self.uncounted >= stop.max_seconds:
             self._finish(self.rows.active, Status.TIME_LIMIT)
 
-    def _limits(self, seed: int) -> np.ndarray:
+    def limits(self) -> np.ndarray:
         """How many iterations each start may take; with sampled gradients a uniformly random one is the output.
 
         x^R with R uniform on {1, ..., N}, N = max_iterations, is reached after R - 1 steps (theory E15).
@@ -310,7 +322,7 @@ class Loop:
         most, starts = self.stop.max_iterations, self.entrance.starts
         if self.method.exact:
             return np.full(len(starts), most, dtype=np.int64)
-        draws = [int(stream(seed, "output", int(s)).integers(max(most, 1))) for s in starts]
+        draws = [int(stream(self.seed, "output", int(s)).integers(max(most, 1))) for s in starts]
         return np.array(draws, dtype=np.int64)
 
     # -- finishing ---------------------------------------------------------------------------------------
@@ -330,14 +342,14 @@ class Loop:
         active = self.rows.active
         few = active.sum() <= GATHER_SHARE * len(active)
         due = self.iteration % GATHER_EVERY == 0 and few
-        if not (due or self._poisoned) or not active.any():
+        if not (due or self.poisoned) or not active.any():
             return
-        self._best_store.write(self.best, self.rows.start)
-        self._last_store.write(self.state.xs, self.rows.start)
+        self.best_store.write(self.best, self.rows.start)
+        self.last_store.write(self.state.xs, self.rows.start)
         index = np.flatnonzero(active)
         key = self.state.key.take(index)
         state, previous = (replace(take(s, index), key=key) for s in (self.state, self.previous))
-        problem, stated = self._of(self.problem, index), self._of(self.stated, index)
+        problem, stated = self.of(self.problem, index), self.of(self.stated, index)
         best, rows = take(self.best, index), self.rows.take(index)
         # Together: Ctrl-C must not find some of them gathered and others not.
         self.__dict__.update(
@@ -347,18 +359,18 @@ class Loop:
             previous=previous,
             best=best,
             rows=rows,
-            _poisoned=False,
+            poisoned=False,
         )
 
-    def _of(self, problem: Problem, index: np.ndarray) -> Problem:
+    def of(self, problem: Problem, index: np.ndarray) -> Problem:
         """The problem of some of the rows."""
         return problem.take(index) if self.batched else problem
 
     def conclude(self) -> tuple[Blocks, Blocks, Certificate, Bound]:
         """The points returned, the last ones, and what is proved about the former, evaluated afresh."""
         rows, shape = self.rows.start, self.entrance.batch_shape
-        best = tuple(map(own, self._best_store.whole(self.best, rows, shape)))
-        last = tuple(map(own, self._last_store.whole(self.state.xs, rows, shape)))
+        best = tuple(map(own, self.best_store.whole(self.best, rows, shape)))
+        last = tuple(map(own, self.last_store.whole(self.state.xs, rows, shape)))
         flat = tuple(
             namespace(x).reshape(x, (len(self.ledger.status), *event))
             for x, event in zip(best, self.entrance.problem.shapes, strict=True)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from restpoint.array import Array, to_host
 from restpoint.errors import EvaluationError
 from restpoint.problem import Blocks
+
+if TYPE_CHECKING:
+    from restpoint.run.identity import Identity
+    from restpoint.run.record import Record
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class View:
     seconds: float
     max_iterations: int
     _points: Callable[[], tuple[Blocks, Blocks]]
+    _record: Callable[[], Record]
+    _identity: Callable[[], Identity]
 
     @property
     def xs(self) -> Blocks:
@@ -85,6 +91,11 @@ class Trace:
     def __init__(self) -> None:
         self._rows: list[tuple[int, float, float, np.ndarray, np.ndarray]] = []
         self._every = 1
+
+    def __copy__(self) -> Trace:
+        twin = Trace()
+        twin._every, twin._rows = self._every, list(self._rows)
+        return twin
 
     def record(
         self, iteration: int, seconds: float, gradients: float, value: np.ndarray, gap: np.ndarray

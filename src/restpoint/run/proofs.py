@@ -28,12 +28,14 @@ class Proofs:
     ) -> tuple[Certificate, np.ndarray]:
         """Certificates of the current points of some starts, and for which of them all code answered."""
         certificate, answered = self._certify(problem, xs)
+        kept, who = {}, starts[answered]
         for name in PER_START:
             column = getattr(certificate, name)
-            if name not in self._kept:
-                self._kept[name] = np.full((len(self._iteration), *column.shape[1:]), np.nan)
-            self._kept[name][starts[answered]] = column[answered]
-        self._iteration[starts[answered]] = iteration
+            shape = (len(self._iteration), *column.shape[1:])
+            kept[name] = self._kept[name].copy() if self._kept else np.full(shape, np.nan)
+            kept[name][who] = column[answered]
+        self._kept, self._iteration = kept, self._iteration.copy()
+        self._iteration[who] = iteration
         return certificate, answered
 
     def conclude(

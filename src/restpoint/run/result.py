@@ -19,6 +19,16 @@ from restpoint.run.stop import Measure
 from restpoint.run.summary import headline, lines
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """What a result that was read from a file still knows of where it comes from."""
+
+    path: str
+    written_by: str
+    engine: str
+    identity: dict[str, str]  # of the problem
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The point returned by each start, and what is proved about it.
@@ -37,6 +47,7 @@ class Result:
     work          gradients, oracle calls and samples spent, per start
     seconds       wall time of the whole run, from the call on
     feasibility   the violation that a certified point may have, in units of the set's radius
+    loaded        where it was read from, if it was; such a result has no problem unless ``load`` was given it
     """
 
     problem: Problem = field(repr=False)
@@ -55,6 +66,7 @@ class Result:
     measure: Measure = "max"
     message: str = ""
     error: Exception | None = None
+    loaded: Loaded | None = field(default=None, repr=False)
 
     @property
     def x(self) -> Array:
@@ -86,6 +98,8 @@ class Result:
     @property
     def engine(self) -> str:
         """Which machinery computes the gradient of f at ``xs``, where there is a choice."""
+        if self.loaded is not None:
+            return self.loaded.engine
         return self.problem.smooth.engine(self.xs)
 
     def best(self) -> Result:
@@ -104,9 +118,9 @@ class Result:
         def block(x: Array, event: tuple[int, ...]) -> Array:
             return namespace(x).reshape(x, (-1, *event))[flat, ...]
 
-        shapes = self.problem.shapes
-        problem, own = self.problem, self.problem.batch_shape
-        if own:
+        shapes = [tuple(x.shape[len(shape) :]) for x in self.xs]
+        problem = self.problem
+        if isinstance(problem, Problem) and (own := problem.batch_shape):
             problem = problem.flatten(own).at(int(np.ravel_multi_index(pick[: len(own)], own)))
         return replace(
             self,
@@ -121,6 +135,20 @@ class Result:
             trace=self.trace.at(pick),
             work={name: column[pick] for name, column in self.work.items()},
         )
+
+    def save(self, path: Any) -> None:
+        """Write it to a file for ``restpoint.load``: one file, replaced as a whole; of the problem, digests only.
+
+        >>> import numpy as np, restpoint as rp, tempfile
+        >>> problem = rp.Problem(rp.smooth.Quadratic(-np.eye(2)), rp.Block(rp.sets.L2Ball()))
+        >>> result, file = rp.solve(problem), tempfile.NamedTemporaryFile()
+        >>> result.save(file.name)
+        >>> bool(rp.certify(problem, rp.load(file.name).xs).max == result.gap)
+        True
+        """
+        from restpoint.run.load import save
+
+        save(self, path)
 
     def raise_for_status(self) -> Result:
         """Itself if every start is certified, else NotCertifiedError with the reasons."""

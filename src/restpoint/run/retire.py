@@ -68,6 +68,7 @@ class Retirement:
             given_up |= hoped > low[self.problem_of[starts]]  # False where nothing was seen before
         if self.rule.closeness is not None:
             given_up |= self._duplicates(xs, starts, own)
+        self.before = self.before.copy()
         self.before[starts] = own
         return given_up & active
 

@@ -9,6 +9,7 @@ from restpoint.array import real_number
 from restpoint.errors import CapabilityError, DataError, described
 from restpoint.methods import Method
 from restpoint.problem import Problem
+from restpoint.run.checkpoint import Checkpoint
 from restpoint.run.choose import settle
 from restpoint.run.door import enter, mirrored
 from restpoint.run.loop import Loop
@@ -47,20 +48,11 @@ def solve(
     >>> rp.solve(problem, starts=5).best().status.name
     'CERTIFIED'
     """
-    observers = _checked_observers(observers)
+    observers = checked_observers(observers)
     loop = _prepare(
         problem, method, eps=eps, starts=starts, x0=x0, rng=rng, stop=stop, observers=observers
     )
-    try:
-        loop.watch()
-        while loop.running:
-            loop.advance()
-            loop.watch()
-    except KeyboardInterrupt:
-        loop.interrupt(CTRL_C)
-    finally:
-        loop.close()
-    return _concluded(problem, loop)
+    return driven(problem, loop)
 
 
 def iterate(
@@ -83,7 +75,7 @@ def iterate(
     >>> [view.iteration for view in rp.iterate(problem, x0=np.array([1.0, 0.5]))]
     [0, 1]
     """
-    observers = _checked_observers(observers)
+    observers = checked_observers(observers)
     loop = _prepare(
         problem, method, eps=eps, starts=starts, x0=x0, rng=rng, stop=stop, observers=observers
     )
@@ -105,6 +97,20 @@ def _views(problem: Problem, loop: Loop) -> Generator[View, None, Result]:
     return _concluded(problem, loop)
 
 
+def driven(problem: Problem, loop: Loop) -> Result:
+    """What comes of a loop, to its end."""
+    try:
+        loop.watch()
+        while loop.running:
+            loop.advance()
+            loop.watch()
+    except KeyboardInterrupt:
+        loop.interrupt(CTRL_C)
+    finally:
+        loop.close()
+    return _concluded(problem, loop)
+
+
 def _prepare(
     problem: Problem,
     method: Method | None,
@@ -116,18 +122,10 @@ def _prepare(
     stop: Stop,
     observers: Sequence[Observer],
 ) -> Loop:
-    stop = Stop() if stop is None else stop
-    if not isinstance(stop, Stop):
-        raise DataError(
-            f"stop must be a restpoint.Stop such as Stop(max_iterations=100), got {described(stop)}"
-        )
-    eps = checked_eps(eps)
+    stop, eps = checked_stop(Stop() if stop is None else stop), checked_eps(eps)
     entrance = enter(problem, starts, x0, rng, stop.feasibility)
     method, _ = settle(problem, method)
-    if not method.exact and (isinstance(eps, Relative) or stop.watches_value):
-        raise CapabilityError(
-            "sampled gradients come without the value of Phi: give an absolute eps, and no value rule in Stop"
-        )
+    check_sampled(method, eps, stop)
     if x0 is None and method.moves_together:
         entrance = mirrored(entrance)
     return Loop(entrance, method, eps=eps, stop=stop, seed=int(rng), observers=observers)
@@ -144,7 +142,25 @@ def checked_eps(eps: float | Relative) -> float | Relative:
     return number
 
 
-def _checked_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:
+def checked_stop(stop: Stop) -> Stop:
+    """Stop(...), and nothing else."""
+    if not isinstance(stop, Stop):
+        raise DataError(
+            f"stop must be a restpoint.Stop such as Stop(max_iterations=100), got {described(stop)}"
+        )
+    return stop
+
+
+def check_sampled(method: Method, eps: float | Relative, stop: Stop) -> None:
+    """Refuse rules that look at Phi where nobody does."""
+    if not method.exact and (isinstance(eps, Relative) or stop.watches_value):
+        raise CapabilityError(
+            "sampled gradients come without the value of Phi: give an absolute eps, and no value rule in Stop"
+        )
+
+
+def checked_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:
+    """Functions of a View; checkpoints first, so that they see an iteration before an observer ends the run there."""
     if not isinstance(observers, (tuple, list)):
         raise DataError(
             f"observers must be a list of functions, got {described(observers)}; write observers=[...]"
@@ -154,7 +170,7 @@ def _checked_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:
             raise DataError(
                 f"observers[{i}] must be a function of a View, got {described(observer)}"
             )
-    return tuple(observers)
+    return tuple(sorted(observers, key=lambda observer: not isinstance(observer, Checkpoint)))
 
 
 def _concluded(problem: Problem, loop: Loop) -> Result:

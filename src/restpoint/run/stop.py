@@ -43,6 +43,13 @@ def usable(eps: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(eps), eps, SMALLEST)
 
 
+def absolute(eps: float | Relative, value: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """eps of every start, from what was seen first."""
+    if isinstance(eps, Relative):
+        return usable(eps.absolute(value, gap))
+    return usable(np.full(len(value), eps, dtype=np.float64))
+
+
 def trouble_of_scale(eps: np.ndarray, value: np.ndarray, gap: np.ndarray) -> str:
     """What to do about data so small or large that the squares in a norm underflow or overflow; "" if they are not."""
     if np.any(np.isinf(value) | np.isinf(gap)):

@@ -16,12 +16,18 @@ class Store:
         self._blocks: list[np.ndarray] = []
 
     def write(self, xs: Blocks, rows: np.ndarray) -> None:
-        """The points of the starts ``rows``."""
+        """The points of the starts ``rows``; what was written before stays as it is, in an array of its own."""
+        blocks = []
         for i, x in enumerate(xs):
             host = to_host(x)
-            if i == len(self._blocks):
-                self._blocks.append(np.empty((self._count, *host.shape[1:]), host.dtype))
-            self._blocks[i][rows] = host
+            block = (
+                self._blocks[i].copy()
+                if self._blocks
+                else np.empty((self._count, *host.shape[1:]), host.dtype)
+            )
+            block[rows] = host
+            blocks.append(block)
+        self._blocks = blocks
 
     def whole(self, xs: Blocks, rows: np.ndarray, batch_shape: tuple[int, ...]) -> Blocks:
         """The points of all starts in the user's batch shape: ``xs`` for ``rows``, the others as they were."""

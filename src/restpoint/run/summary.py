@@ -64,6 +64,11 @@ def lines(result: Result) -> list[str]:
     ]
     if best.engine:
         said.append(f"  engine     {best.engine}")
+    if result.loaded is not None:
+        said.append(
+            f"  loaded     from {result.loaded.path}, written by {result.loaded.written_by}; "
+            "certify(problem, result.xs) proves it anew"
+        )
     if result.message:
         said.append(f"  message    {result.message}")
     return said + [f"  next       {hint}" for hint in _hints(result)]

@@ -98,7 +98,9 @@ class Smooth(ABC):
     """f(x_1, ..., x_d). Blocks have shape ``(*batch, *shapes[i])``; values have shape ``batch``.
 
     The data of f never carries the batch. Subclasses give ``value`` and ``value_and_gradient``; the rest has
-    defaults that are correct, if not fast. A subclass that keeps arrays lists their attributes in ``_data``.
+    defaults that are correct, if not fast. A subclass that keeps arrays lists their attributes in ``_data``, and what
+    it computes from others later on in ``_computed`` (unless it is a ``cached_property``): what is left tells whether
+    the f of a checkpoint is this one.
 
     Data are not copied, because they may fill the memory: do not change them while a problem uses them.
     """
@@ -107,6 +109,7 @@ class Smooth(ABC):
     differentiable: bool = True  # False: gradients are supergradients of a concave part
 
     _data: ClassVar[tuple[str, ...]] = ()
+    _computed: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def value(self, xs: Blocks) -> Array:
