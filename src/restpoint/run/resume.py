@@ -88,10 +88,10 @@ def resume(
     entrance = enter_again(problem, record.x1, record.batch_shape, record.starts, stop.feasibility)
     _check_identity(archive, entrance)
     record.method.check(problem)
-    if _circumstances(
-        archive, entrance
-    ):  # what f kept may be arranged otherwise; it is found again
-        record.progress["state"] = replace(record.progress["state"], carried=None)
+    if _circumstances(archive, entrance):
+        # What f kept, and which blocks the order keeps, follow the order of data in memory: both are found again.
+        state = replace(record.progress["state"], carried=None, trail=None)
+        record.progress["state"] = state
     loop = Loop(
         entrance,
         record.method,
@@ -166,7 +166,7 @@ def _circumstances(archive: Archive, entrance: Entrance) -> bool:
     ]
     if found:
         warnings.warn(
-            f"the run goes on, but its last digits may be others than without the interruption: {listed(found)}",
+            f"the run goes on, but not bit by bit as it would have without the interruption: {listed(found)}",
             GuaranteeWarning,
             stacklevel=3,
         )
@@ -176,8 +176,9 @@ def _circumstances(archive: Archive, entrance: Entrance) -> bool:
 def _check_answers(loop: Loop) -> None:
     """Refuse an f, or oracles, that answer otherwise at the points reached than they did."""
     rows = loop.rows
-    seen = rows.active if rows.active.any() else np.isfinite(rows.gap)
-    index = np.flatnonzero(seen & np.isfinite(rows.gap))
+    newest = rows.active | (loop.ledger.iterations[rows.start] == loop.iteration)
+    finite = np.isfinite(rows.gap) & (np.isfinite(rows.value) | (not loop.method.exact))
+    index = np.flatnonzero(newest & finite)
     if not len(index):
         return
     xs, key = take(loop.state.xs, index), loop.state.key.take(index)
