@@ -179,3 +179,29 @@ def kill_when(process: subprocess.Popen, marker: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+# --- runs of all kinds that a process may be killed in ------------------------------------------------
+
+MORTAL = ("momentum", "continuation", "doubling", "retiring", "sampled")
+
+
+def mortal(name: str) -> tuple[rp.Problem, Any, dict[str, Any]]:
+    """A problem, a method, and the rest that a run of some hundred iterations is asked with."""
+    tensor = np.random.default_rng(3).standard_normal((12, 11, 13, 14))
+    block = rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.9))
+    problem = rp.Problem(rp.smooth.Multilinear(tensor), [block] * 4)
+    stop, eps = rp.Stop(max_iterations=150, patience=None), 1e-25
+    if name == "sampled":
+        rng = np.random.default_rng(0)
+        f = rp.smooth.LeastSquares(rng.standard_normal((9, 3)), rng.standard_normal(9))
+        problem = rp.Problem(f, rp.Block(rp.sets.L2Ball()))
+        method: Any = rp.paper.algorithm(3, 40.0, m=3)
+        return problem, method, {"starts": 6, "stop": rp.Stop(max_iterations=300)}
+    rules = {
+        "continuation": rp.Continuation(rp.ConditionalGradient(rp.GaussSeidel(), rp.FullStep())),
+        "doubling": rp.ProximalGradient(rp.Jacobi(), rp.Doubling(initial=0.1)),
+    }
+    if name == "retiring":
+        stop = rp.Stop(max_iterations=150, patience=None, retire=rp.Retire(every=4))
+    return problem, rules.get(name), {"starts": 8, "eps": eps, "stop": stop}
