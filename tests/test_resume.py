@@ -330,8 +330,7 @@ def test_a_finished_run_gives_its_result_again(tmp_path):
 @pytest.mark.parametrize(
     "budget", [{"max_iterations": 12}, {"max_gradients": 9.0}, {"max_oracle_calls": 40.0}]
 )
-@pytest.mark.parametrize("method", [None, rp.ProximalGradient(rp.Jacobi(), rp.Armijo())][:1])
-def test_a_larger_budget_is_the_run_that_had_it_from_the_beginning(tmp_path, budget, method):
+def test_a_larger_budget_is_the_run_that_had_it_from_the_beginning(tmp_path, budget):
     problem = tensor_problem(LARGE, 0.9)
     part = finished(tmp_path / "run", problem, starts=6, stop=rp.Stop(**budget))
     assert "ITERATION_LIMIT" in {status.name for status in part.status}
@@ -385,6 +384,27 @@ def test_a_smaller_eps_goes_on_with_all_starts(tmp_path):
     assert np.all(fine.iterations >= rough.iterations)
     assert fine.trace.iteration[0] == 0
     assert np.all(np.diff(fine.trace.iteration) > 0)
+    # What passed while a start had ended already does not count for it.
+    last, more = rough.iterations.max(), fine.iterations - rough.iterations
+    assert np.all(more <= fine.trace.iteration[-1] - last)
+    spent = fine.work["gradients"] - rough.work["gradients"]
+    assert np.all(spent <= 1.5 * more + 2.0)
+
+
+def test_a_start_that_is_at_rest_anyway_takes_no_further_step(tmp_path):
+    problem, path = quadratic_problem(), tmp_path / "run"
+    still = rp.solve(problem, eps=1e-9).x
+    x0 = np.stack([still, np.array([0.6, -0.2, 0.3])])
+    rough = finished(path, problem, rp.ConditionalGradient(), x0=x0, eps=1e-2)
+    assert rough.iterations[0] == 0 < rough.iterations[1]
+    fine = rp.resume(path, problem, eps=1e-4, observers=[rp.Checkpoint(path)])
+    assert fine.certified.all()
+    assert fine.iterations[0] == 0
+    assert fine.work["gradients"][0] <= 3.0
+    assert np.array_equal(fine.x[0], still)
+    finer = rp.resume(path, problem, eps=1e-6)
+    assert finer.certified.all()
+    assert finer.iterations[0] == 0 < fine.iterations[1] < finer.iterations[1]
 
 
 @pytest.mark.parametrize("rule", ["continuation", "doubling", "armijo"])

@@ -50,4 +50,4 @@ def test_whenever_a_process_is_killed_the_run_ends_as_if_it_had_not_been(tmp_pat
 
 def written(path: Path) -> int | None:
     """Changes whenever the file is replaced."""
-    return path.stat().st_ino if path.exists() else None
+    return path.stat().st_mtime_ns if path.exists() else None

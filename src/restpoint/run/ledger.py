@@ -58,6 +58,9 @@ class Ledger:
         self.iterations = np.zeros(count, dtype=np.int64)  # steps taken
         self.best_iteration = np.zeros(count, dtype=np.int64)  # the one whose point is returned
         self.work = {name: np.zeros(count) for name in Work._fields}
+        # What passed while a start had ended, of those that were taken up again.
+        self.idle = np.zeros(count, dtype=np.int64)
+        self.idle_work = {name: np.zeros(count) for name in Work._fields}
         self.value = np.full(count, np.nan)
         self.gap = np.full(count, np.nan)
         self.active = np.ones(count, dtype=bool)
@@ -66,24 +69,36 @@ class Ledger:
         """The newest value and gap of the starts ``who``."""
         self.value, self.gap = _with(self.value, who, value), _with(self.gap, who, gap)
 
+    @property
+    def ended(self) -> np.ndarray:
+        """The iteration of the run at which each start ended."""
+        return np.where(self.active, -1, self.iterations + self.idle)
+
     def close(self, who: np.ndarray, status: Status, iteration: int, spent: Work) -> None:
         """The starts ``who`` are finished."""
         self.active = _with(self.active, who, False)
         self.status = _with(self.status, who, status)
-        self.iterations = _with(self.iterations, who, iteration)
+        self.iterations = _with(self.iterations, who, iteration - self.idle[who])
         self.work = {
-            name: _with(column, who, getattr(spent, name)) for name, column in self.work.items()
+            name: _with(column, who, getattr(spent, name) - self.idle_work[name][who])
+            for name, column in self.work.items()
         }
 
-    def reopen(self, who: np.ndarray) -> None:
+    def reopen(self, who: np.ndarray, iteration: int, spent: Work) -> None:
         """The starts ``who`` go on after all."""
-        self.close(who, Status.ITERATION_LIMIT, 0, Work())
         self.active = _with(self.active, who, True)
+        self.status = _with(self.status, who, Status.ITERATION_LIMIT)
+        self.idle = _with(self.idle, who, iteration - self.iterations[who])
+        self.idle_work = {
+            name: _with(column, who, getattr(spent, name) - self.work[name][who])
+            for name, column in self.idle_work.items()
+        }
 
     def judge(self, proved: np.ndarray, answered: np.ndarray) -> None:
         """The last word is the final certificate's: it alone says CERTIFIED. Some starts may have none."""
         late = proved & (self.status != Status.CERTIFIED)
-        self.iterations = np.where(late, self.best_iteration, self.iterations)
+        sooner = np.minimum(self.best_iteration, self.iterations)
+        self.iterations = np.where(late, sooner, self.iterations)
         status = self.status.copy()
         status[proved] = Status.CERTIFIED
         status[~proved & (self.status == Status.CERTIFIED)] = Status.STALLED

@@ -54,7 +54,8 @@ def resume(
     path           what a ``Checkpoint`` wrote
     problem        the same problem, built again: the file knows its parameters, and digests of its data
     method         needed only for a method of your own; it must be the one of the run
-    eps, stop      instead of those of the run: a smaller eps, more iterations. None: the same
+    eps, stop      instead of those of the run: a smaller eps, a larger ``max_iterations`` (from the very beginning).
+                   None: the same
     observers      those of this part of the run; name a ``Checkpoint`` here to have further ones written
     total_seconds  whether ``Stop(max_seconds=...)`` counts the seconds of all parts; else they count anew
 
@@ -176,7 +177,7 @@ def _circumstances(archive: Archive, entrance: Entrance) -> bool:
 def _check_answers(loop: Loop) -> None:
     """Refuse an f, or oracles, that answer otherwise at the points reached than they did."""
     rows = loop.rows
-    newest = rows.active | (loop.ledger.iterations[rows.start] == loop.iteration)
+    newest = rows.active | (loop.ledger.ended[rows.start] == loop.iteration)
     finite = np.isfinite(rows.gap) & (np.isfinite(rows.value) | (not loop.method.exact))
     index = np.flatnonzero(newest & finite)
     if not len(index):
@@ -214,7 +215,7 @@ def _go_on(loop: Loop, record: Record) -> None:
     budgets, rules = _out_of_budget(loop), _ended_by_other_rules(loop, record.stop, before)
     again = budgets | rules
     if again.any():
-        loop.ledger.reopen(np.flatnonzero(again))
+        loop.ledger.reopen(np.flatnonzero(again), loop.iteration, loop.total)
         if np.isin(np.flatnonzero(again), rows.start).all():
             rows.active = loop.ledger.active[rows.start]
             rows.unchanged = np.where(rules[rows.start], 0, rows.unchanged)
@@ -236,9 +237,8 @@ def _retirement(loop: Loop) -> Retirement | None:
 
 def _out_of_budget(loop: Loop) -> np.ndarray:
     """Which starts the budgets had ended, all at the last iteration."""
-    ledger = loop.ledger
-    status = np.isin(_names(ledger.status), ["ITERATION_LIMIT", "TIME_LIMIT"])
-    return np.asarray(~ledger.active & status & (ledger.iterations == loop.iteration))
+    status = np.isin(_names(loop.ledger.status), ["ITERATION_LIMIT", "TIME_LIMIT"])
+    return np.asarray(status & (loop.ledger.ended == loop.iteration))
 
 
 def _ended_by_other_rules(loop: Loop, stop: Stop, eps: np.ndarray) -> np.ndarray:
@@ -248,7 +248,7 @@ def _ended_by_other_rules(loop: Loop, stop: Stop, eps: np.ndarray) -> np.ndarray
     for status, rules in RULES.items():
         if any(getattr(stop, rule) != getattr(loop.stop, rule) for rule in rules):
             found |= names == status.name
-    return np.asarray(found)
+    return np.asarray(found & ~loop.ledger.active)
 
 
 def _names(status: np.ndarray) -> np.ndarray:
