@@ -44,7 +44,7 @@ def check_all(along, problem, method=None, *, again=None, **more):
     """Solve, with and without checkpoints, and resume from every copy, with a problem built anew."""
     whole = along.solve(problem, method, **more)
     assert differing(whole, rp.solve(problem, method, **more)) == []
-    assert len(along.copies) >= 3
+    assert len(along.copies) >= 2
     for copy in along.copies.values():
         resumed = rp.resume(copy, problem if again is None else again())
         assert differing(resumed, whole) == []
@@ -84,8 +84,8 @@ LARGE = tensor(12, 11, 13, 14, seed=3)  # beyond the size below which nothing is
 )
 def test_memories_trails_and_kept_products_are_kept(along, rule, starts):
     problem = tensor_problem(LARGE, 0.9)
-    stop = rp.Stop(max_iterations=24)
-    along.at = (1, 2, 3, 13)
+    stop = rp.Stop(max_iterations=20)
+    along.at = (2, 13)
     check_all(
         along,
         problem,
@@ -177,9 +177,9 @@ def test_whatever_f_keeps_along_a_sweep_is_kept(along, name):
 
     tied = "tied" in name
     method = rp.ProximalGradient() if tied else None
-    along.at = (0, 1, 2, 3, 5)
-    stop = rp.Stop(max_iterations=20)
-    check_all(along, problem(), method, starts=4, eps=1e-11, stop=stop, again=problem)
+    along.at = (1, 5)
+    stop = rp.Stop(max_iterations=12)
+    check_all(along, problem(), method, starts=3, eps=1e-11, stop=stop, again=problem)
 
 
 def test_rows_that_are_not_a_number_leave_the_run_as_they_would_have(along):

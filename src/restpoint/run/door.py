@@ -6,7 +6,6 @@ import contextlib
 import math
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ FEASIBILITY = {"float64": 1e-12, "float32": 1e-6}
 class Entrance:
     """A problem and its starting points with exactly one batch axis, and the way back."""
 
-    given: Problem  # as the user gave it
+    identity: Identity  # of the problem as the user gave it
     problem: Problem  # flat: parameters carry one batch axis or none
     stated: Problem  # the same, nothing rounded to the dtype of the run: what certificates speak of
     xs: Blocks
@@ -46,18 +45,14 @@ class Entrance:
     problem_of: np.ndarray  # which problem of the batch each start belongs to
     began: float  # time.monotonic() when the user called: the clock of a run starts here
 
-    @cached_property
-    def identity(self) -> Identity:
-        """By what the problem is known again; its data are read once for this."""
-        return Identity(self.given)
-
 
 def enter(
     problem: Problem, starts: int | None, x0: Any, rng: int, feasibility: float | None
 ) -> Entrance:
     """Check, draw what is missing, flatten the batch."""
     began = time.monotonic()
-    _check_problem(problem)
+    if not isinstance(problem, Problem):
+        raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or not 0 <= rng < 2**63:
         raise DataError(
             f"rng must be a whole number from 0 to 2**63 - 1, the seed that names all draws, got {rng!r}; "
@@ -68,8 +63,7 @@ def enter(
     given = None if x0 is None else problem.as_blocks(x0, "x0")
     batch_shape = _batch_shape(problem, starts, given)
     like = _like(problem, given)
-    flat = _laid_out(problem, batch_shape, like)
-    count = math.prod(batch_shape)
+    flat, count = _laid_out(problem, batch_shape, like), math.prod(batch_shape)
     if given is None:
         _check_memory(problem, count, like)
     numbers = np.arange(count) % (batch_shape[-1] if len(batch_shape) else 1)
@@ -80,47 +74,48 @@ def enter(
         if given is None
         else _spread(given, problem, batch_shape, like)
     )
-    tolerance = _tolerance(feasibility, like)
     if given is not None:
-        _check_feasible(flat, xs, tolerance, batch_shape)
+        _check_feasible(flat, xs, _tolerance(feasibility, like), batch_shape)
         xs = _brought_in(flat, xs)
-    return _entrance(problem, flat, xs, batch_shape, numbers, tolerance=tolerance, began=began)
+    return _entrance(problem, flat, xs, numbers, batch_shape, feasibility=feasibility, began=began)
 
 
 def enter_again(
     problem: Problem,
     xs: Blocks,
-    batch_shape: tuple[int, ...],
     numbers: np.ndarray,
+    batch_shape: tuple[int, ...],
+    *,
     feasibility: float | None,
+    began: float,
 ) -> Entrance:
     """The same from starting points that have been through this door before."""
-    began = time.monotonic()
-    _check_problem(problem)
-    like = common(xs)
-    flat, tolerance = _laid_out(problem, batch_shape, like), _tolerance(feasibility, like)
-    return _entrance(problem, flat, xs, batch_shape, numbers, tolerance=tolerance, began=began)
+    flat = _laid_out(problem, batch_shape, common(xs))
+    return _entrance(problem, flat, xs, numbers, batch_shape, feasibility=feasibility, began=began)
 
 
 def _entrance(
     problem: Problem,
     flat: Problem,
     xs: Blocks,
-    batch_shape: tuple[int, ...],
     numbers: np.ndarray,
+    batch_shape: tuple[int, ...],
     *,
-    tolerance: float,
+    feasibility: float | None,
     began: float,
 ) -> Entrance:
-    count = math.prod(batch_shape)
-    stated = _stated(problem, flat, batch_shape, common(xs))
-    problem_of = np.arange(count) // (count // math.prod(problem.batch_shape))
-    return Entrance(problem, flat, stated, xs, batch_shape, numbers, tolerance, problem_of, began)
-
-
-def _check_problem(problem: Any) -> None:
-    if not isinstance(problem, Problem):
-        raise DataError(f"problem must be a restpoint.Problem, got {described(problem)}")
+    like, count = common(xs), math.prod(batch_shape)
+    return Entrance(
+        identity=Identity(problem),
+        problem=flat,
+        stated=_stated(problem, flat, batch_shape, like),
+        xs=xs,
+        batch_shape=batch_shape,
+        starts=numbers,
+        feasibility=_tolerance(feasibility, like),
+        problem_of=np.arange(count) // (count // math.prod(problem.batch_shape)),
+        began=began,
+    )
 
 
 def _precision(like: Array) -> str:

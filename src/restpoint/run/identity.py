@@ -40,25 +40,32 @@ class Identity:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self.parts: dict[str, str] = {}
-        self.strides: dict[str, str] = {}
+        self._problem = problem
+        self._parts: dict[str, str] = {}
+        self._strides: dict[str, str] = {}
         self._digests: dict[int, str] = {}
         self._around: set[int] = (
             set()
         )  # pieces of what is being visited: a block's oracle holds its set again
-        for name in ("smooth", "blocks"):
-            self._visit(getattr(problem, name), name)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The words, by place; data are read when this is first asked for."""
+        if not self._parts:
+            for name in ("smooth", "blocks"):
+                self._visit(getattr(self._problem, name), name)
+        return self._parts
 
     def _visit(self, value: Any, place: str) -> None:
         if is_array(value):
-            self.parts[place] = self._array(value, place)
+            self._parts[place] = self._array(value, place)
         elif isinstance(value, (tuple, list)):
-            self.parts[place] = f"{type(value).__name__} of {len(value)}"
+            self._parts[place] = f"{type(value).__name__} of {len(value)}"
             names = field_names(value) or [f"[{i}]" for i in range(len(value))]
             for name, part in zip(names, value, strict=True):
                 self._visit(part, f"{place}{name if name[0] == '[' else '.' + name}")
         elif isinstance(value, dict):
-            self.parts[place] = f"dict of {len(value)}"
+            self._parts[place] = f"dict of {len(value)}"
             for key, part in value.items():
                 self._visit(part, f"{place}[{key!r}]")
         elif isinstance(value, partial):
@@ -66,14 +73,14 @@ class Identity:
         elif value is None or isinstance(
             value, (bool, int, float, complex, str, bytes, np.generic, Enum, PurePath)
         ):
-            self.parts[place] = repr(value)
+            self._parts[place] = repr(value)
         else:
             self._visit_object(value, place)
 
     def _visit_object(self, value: Any, place: str) -> None:
         """Pieces by what they hold; functions and other people's objects by their names."""
         named = value if isinstance(value, type) or callable(value) else type(value)
-        self.parts[place] = getattr(named, "__qualname__", type(value).__qualname__)
+        self._parts[place] = getattr(named, "__qualname__", type(value).__qualname__)
         if isinstance(value, (Smooth, Kernel)):
             names = [name for name in vars(value) if name not in _computed(type(value))]
         else:
@@ -93,18 +100,19 @@ class Identity:
         if id(array) not in self._digests:
             self._digests[id(array)] = digest(host)
         if host.size and not host.flags.c_contiguous:
-            self.strides[place] = str(host.strides)
+            self._strides[place] = str(host.strides)
         return f"{host.dtype} {host.shape}{MARK}{self._digests[id(array)]}"
 
     def circumstances(self) -> dict[str, str]:
         """What else the bits of a run depend on, as far as it can be told."""
+        strides = self._strides if self.parts else {}
         return {
             "restpoint": installed(),
             "NumPy": np.__version__,
             "machine": platform.machine(),
             "threads": str(threads.count()),
-            f"{choice.VARIABLE}": choice.named() or "",
-            "strides": "; ".join(f"{place} {steps}" for place, steps in self.strides.items()),
+            choice.VARIABLE: choice.named() or "",
+            "strides": "; ".join(f"{place} {steps}" for place, steps in strides.items()),
         }
 
 

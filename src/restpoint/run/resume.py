@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,8 +17,8 @@ from restpoint.methods import Key, Method
 from restpoint.problem import Problem
 from restpoint.run.archive import Archive, read
 from restpoint.run.checkpoint import KIND
-from restpoint.run.door import Entrance, enter_again
-from restpoint.run.identity import differences, listed
+from restpoint.run.door import enter_again
+from restpoint.run.identity import Identity, differences, listed
 from restpoint.run.ledger import Rows
 from restpoint.run.loop import Loop
 from restpoint.run.observers import Observer
@@ -77,6 +78,7 @@ def resume(
     >>> bool(np.all(whole.x == rp.solve(problem, method).x))
     True
     """
+    began = time.monotonic()
     observers = checked_observers(observers)
     total_seconds = truth("total_seconds", total_seconds)
     if not isinstance(problem, Problem):
@@ -86,10 +88,19 @@ def resume(
     stop = record.stop if stop is None else checked_stop(stop)
     eps = record.eps if eps is None else checked_eps(eps)
     _check_rules(record, eps, stop)
-    entrance = enter_again(problem, record.x1, record.batch_shape, record.starts, stop.feasibility)
-    _check_identity(archive, entrance)
+    identity = Identity(problem)
+    _check_identity(archive, identity)
     record.method.check(problem)
-    if _circumstances(archive, entrance):
+    entrance = enter_again(
+        problem,
+        record.x1,
+        record.starts,
+        record.batch_shape,
+        feasibility=stop.feasibility,
+        began=began,
+    )
+    entrance = replace(entrance, identity=identity)  # whose data have been read
+    if _circumstances(archive, identity):
         # What f kept, and which blocks the order keeps, follow the order of data in memory: both are found again.
         state = replace(record.progress["state"], carried=None, trail=None)
         record.progress["state"] = state
@@ -148,8 +159,8 @@ def _check_rules(record: Record, eps: float | Relative, stop: Stop) -> None:
         )
 
 
-def _check_identity(archive: Archive, entrance: Entrance) -> None:
-    found = differences(entrance.identity.parts, archive.words["identity"])
+def _check_identity(archive: Archive, identity: Identity) -> None:
+    found = differences(identity.parts, archive.words["identity"])
     if found:
         raise DataError(
             f"problem is not the one of the checkpoint {str(archive.path)!r}: {listed(found)}; give the problem that "
@@ -157,9 +168,9 @@ def _check_identity(archive: Archive, entrance: Entrance) -> None:
         )
 
 
-def _circumstances(archive: Archive, entrance: Entrance) -> bool:
+def _circumstances(archive: Archive, identity: Identity) -> bool:
     """Warn of what bits depend on and is not as it was."""
-    then, now = archive.words["circumstances"], entrance.identity.circumstances()
+    then, now = archive.words["circumstances"], identity.circumstances()
     found = [
         f"{name} {now.get(name) or 'none'} (was {old or 'none'})"
         for name, old in then.items()
