@@ -29,6 +29,11 @@ class Proof(NamedTuple):
     floor: float
     limit: float
 
+    @property
+    def largest(self) -> float:
+        """The larger one of both gaps."""
+        return max(float(self.certificate.max), self.gap)
+
     def holds(self, eps: float) -> bool:
         """Whether both gaps are at most eps."""
         return bool(self.certificate.holds(eps)) and self.gap <= eps

@@ -12,6 +12,7 @@ from restpoint.array import to_host
 from restpoint.certificates import Certificate, certify
 from restpoint.errors import DataError
 from restpoint.models.tensor_pca import rank_one, selection
+from restpoint.models.tensor_pca.convergence import Convergence
 from restpoint.models.tensor_pca.rank_one import Path, Pool
 from restpoint.models.tensor_pca.starts import Starts
 from restpoint.models.tensor_pca.task import Task
@@ -36,9 +37,17 @@ class Wish:
     counts: tuple[int | None, ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TensorPath:
-    """What is known along the path: one row for each rho, one column for each solution followed."""
+    """What is known along the path: one row for each rho, one column for each solution followed.
+
+    value, gap, certified, weights, bic : (rows, columns); bic is NaN where ||A||^2 is not known
+    counts : (rows, columns, blocks), how many nonzeros
+    zero_bic : of no component at all
+    xs : for each block, an array (rows, columns, n)
+    names, labels : of the modes, and of the entries of each
+    modes : of each block, several where modes are tied
+    """
 
     rho: np.ndarray
     value: np.ndarray
@@ -50,6 +59,50 @@ class TensorPath:
     zero_bic: float
     xs: Blocks
     certificate: Certificate
+    names: tuple[str, ...]
+    labels: tuple[Any, ...]
+    modes: tuple[tuple[int, ...], ...]
+
+    @property
+    def best(self) -> np.ndarray:
+        """The column of least value in every row, among the certified ones where there are any."""
+        sure = self.certified | ~self.certified.any(axis=1, keepdims=True)
+        return np.argmin(np.where(sure & ~np.isnan(self.value), self.value, np.inf), axis=1)
+
+    @property
+    def followed(self) -> Blocks:
+        """The points of these columns, one array (rows, n) for each block; signs do not change without need."""
+        rows, columns = np.arange(len(self.rho)), self.best
+        found = [np.array(x[rows, columns]) for x in self.xs]
+        odd = [i for i, modes in enumerate(self.modes) if len(modes) % 2]
+        order = np.argsort(self.rho, kind="stable")
+        like = [np.arange(x.shape[1]) == np.argmax(np.abs(x[order[0]])) for x in found]
+        for g in order:
+            for i, x in enumerate(found):
+                if [i] == odd[:1] or x[g] @ like[i] >= 0.0:
+                    continue
+                x[g] *= -1.0
+                if i in odd:  # two signs together leave A(x) as it is
+                    found[odd[0]][g] *= -1.0
+            like = [x[g] for x in found]
+        return tuple(found)
+
+    def plot(self, axes: Any = None) -> np.ndarray:
+        """Nonzeros, BIC (the weight, where it is unknown) and loadings of the best solution, over rho: one axes each.
+
+        A star is at the least BIC; the dashed line is that of no component. The entries with the largest loadings are
+        named where rho is smallest. Draws into the axes given, or into those of a new figure, and returns them.
+
+        >>> from restpoint.models import SparseTensorPCA
+        >>> A = 9.0 * np.einsum("a,b,c->abc", *np.eye(4)[:3])
+        >>> from matplotlib.figure import Figure
+        >>> axes = SparseTensorPCA().path(A, rho=[4.0, 2.0, 1.0]).plot(Figure().subplots(5))
+        >>> len(axes), axes[0].get_ylabel(), axes[0].lines[0].get_ydata().tolist()
+        (5, 'nonzeros', [1, 1, 1])
+        """
+        from restpoint.models.tensor_pca.drawing import draw_path
+
+        return draw_path(self, axes)
 
 
 @dataclass(frozen=True)
@@ -66,6 +119,7 @@ class Found:
     bound: Any
     ends: Starts
     rho_max: float
+    convergence: Convergence
     table: TensorPath | None = None
 
     @classmethod
@@ -88,6 +142,7 @@ class Found:
             one.bound,
             pool.ends,
             rho_max,
+            Convergence.of(one, eps),
         )
 
     @property
@@ -143,6 +198,9 @@ def table(
         zero,
         tuple(x.reshape(*shape, -1) for x in xs),
         result.certificate.reshape(shape),
+        task.names,
+        task.labels,
+        task.modes,
     )
 
 
@@ -238,6 +296,9 @@ def _finished(task: Task, pool: Pool, found: Found) -> Found:
     if found.eps <= eps:
         return found
     one = task.run(found.rho, eps, x0=found.xs)
+    convergence = Convergence.of(one, eps)
+    if np.isfinite(found.eps):  # the same problem, solved roughly so far
+        convergence = found.convergence.then(convergence)
     return replace(
         found,
         xs=tuple(np.asarray(to_host(x)) for x in one.xs),
@@ -247,6 +308,7 @@ def _finished(task: Task, pool: Pool, found: Found) -> Found:
         iterations=found.iterations + int(one.iterations),
         eps=eps,
         bound=one.bound,
+        convergence=convergence,
     )
 
 
@@ -262,7 +324,9 @@ def _at(task: Task, pool: Pool, rho: float, rho_max: float) -> Found:
                 UserWarning,
                 stacklevel=2,
             )
-            return at_point(found, zero)
+            found = at_point(found, zero)
+            still = Convergence.at(found.certificate, found.eps)
+            return replace(found, convergence=still)
     return found
 
 

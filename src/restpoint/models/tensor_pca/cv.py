@@ -17,6 +17,7 @@ from restpoint.errors import CapabilityError, DataError, described
 from restpoint.models.tensor_pca import data as intake
 from restpoint.models.tensor_pca import rank_one
 from restpoint.models.tensor_pca.conversions import needed
+from restpoint.models.tensor_pca.cv_plots import ComparisonPlots
 from restpoint.models.tensor_pca.diagnostics import core_consistency
 from restpoint.models.tensor_pca.estimator import SparseTensorPCA
 from restpoint.models.tensor_pca.folds import Column, Study, column, replicability
@@ -49,7 +50,7 @@ class Table(dict[str, np.ndarray]):
         return needed("pandas", "to_dataframe()", extra="frames").DataFrame(flat)
 
 
-class SparseTensorPCACV(TransformerMixin, BaseEstimator):
+class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
     r"""``SparseTensorPCA`` with the number of components and rho that predict held-out entries best.
 
     Observed entries are held out (taken as missing, never as zero), the rest is fitted, and
@@ -89,6 +90,8 @@ class SparseTensorPCACV(TransformerMixin, BaseEstimator):
     best_params_, best_index_ (line of cv_results_), best_estimator_, rho_max_
 
     The standard errors take the parts for independent, which they are not quite.
+
+    Pictures: ``plot_errors``, ``plot_components``.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

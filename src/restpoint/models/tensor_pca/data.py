@@ -47,19 +47,7 @@ class Data:
 
     def mode(self, word: Any, argument: str) -> int:
         """The number of the mode that ``word`` names, or numbers."""
-        if isinstance(word, str):
-            if word not in self.names:
-                raise DataError(
-                    f"{argument} names the mode {word!r}; the modes are {', '.join(map(repr, self.names))}"
-                )
-            return self.names.index(word)
-        d = len(self.names)
-        if isinstance(word, bool) or not isinstance(word, (int, np.integer)) or not -d <= word < d:
-            raise DataError(
-                f"{argument} must be the name of a mode ({', '.join(map(repr, self.names))}) or its number "
-                f"from 0 to {d - 1}, got {word!r}"
-            )
-        return int(word) % d
+        return chosen_mode(word, argument, self.names)
 
     def modes(self, words: Any, argument: str) -> tuple[int, ...]:
         """The numbers of several modes; None stands for none, one word for itself."""
@@ -70,19 +58,43 @@ class Data:
 
     def per_mode(self, value: Any, argument: str, default: Any = None) -> tuple[Any, ...]:
         """One value for each mode: from a dict by name or number, a list with one for each, or one for all."""
-        d = len(self.names)
-        if isinstance(value, dict):
-            found = [default] * d
-            for word, own in value.items():
-                found[self.mode(word, argument)] = own
-            return tuple(found)
-        if isinstance(value, (list, tuple)):
-            if len(value) != d:
-                raise ShapeError(
-                    f"{argument} has {len(value)} values; expected {d}, one for each mode, or a dict by mode name"
-                )
-            return tuple(value)
-        return (value,) * d
+        return per_mode(value, argument, self.names, default)
+
+
+def chosen_mode(word: Any, argument: str, names: Sequence[str]) -> int:
+    """The number of the mode that ``word`` names, or numbers."""
+    if isinstance(word, str):
+        if word not in names:
+            raise DataError(
+                f"{argument} names the mode {word!r}; the modes are {', '.join(map(repr, names))}"
+            )
+        return names.index(word)
+    d = len(names)
+    if isinstance(word, bool) or not isinstance(word, (int, np.integer)) or not -d <= word < d:
+        raise DataError(
+            f"{argument} must be the name of a mode ({', '.join(map(repr, names))}) or its number "
+            f"from 0 to {d - 1}, got {word!r}"
+        )
+    return int(word) % d
+
+
+def per_mode(
+    value: Any, argument: str, names: Sequence[str], default: Any = None
+) -> tuple[Any, ...]:
+    """One value for each mode: from a dict by name or number, a list with one for each, or one for all."""
+    d = len(names)
+    if isinstance(value, dict):
+        found = [default] * d
+        for word, own in value.items():
+            found[chosen_mode(word, argument, names)] = own
+        return tuple(found)
+    if isinstance(value, (list, tuple)):
+        if len(value) != d:
+            raise ShapeError(
+                f"{argument} has {len(value)} values; expected {d}, one for each mode, or a dict by mode name"
+            )
+        return tuple(value)
+    return (value,) * d
 
 
 def take_in(
@@ -251,8 +263,10 @@ def _unlabelled(X: Any) -> tuple[Any, tuple[str, ...] | None, list[Any] | None]:
         labels = [np.asarray(X.coords[dim]) if dim in X.coords else None for dim in X.dims]
         return X.values, names, labels
     if hasattr(X, "columns") and hasattr(X, "index") and hasattr(X, "to_numpy"):  # pandas
-        columns = X.columns.to_numpy()
-        index = None if type(X.index).__name__ == "RangeIndex" else X.index.to_numpy()
+        index, columns = (  # pandas numbers what has no names
+            None if type(own).__name__ == "RangeIndex" else own.to_numpy()
+            for own in (X.index, X.columns)
+        )
         names = tuple(
             str(axis.name) if axis.name is not None else default
             for axis, default in ((X.index, "mode0"), (X.columns, "mode1"))

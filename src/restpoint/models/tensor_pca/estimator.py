@@ -21,13 +21,14 @@ from restpoint.models.tensor_pca.conversions import Conversions
 from restpoint.models.tensor_pca.data import Data, dense_array, take_in
 from restpoint.models.tensor_pca.fitting import Fit, fitted
 from restpoint.models.tensor_pca.options import Options, options_of
+from restpoint.models.tensor_pca.plots import Plots
 from restpoint.models.tensor_pca.scores import scores
 from restpoint.models.tensor_pca.standardising import restandardised
 from restpoint.models.tensor_pca.task import Clock
 
 
 class SparseTensorPCA(
-    Conversions, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    Plots, Conversions, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     r"""Sparse principal components of a tensor: sum_r w_r x_1r o ... o x_dr with few nonzeros in every x_ir.
 
@@ -70,11 +71,14 @@ class SparseTensorPCA(
     joint_ : the ``JointFit``, with the certificate of the weights, where components were refined together; else None
     support_ : list of boolean arrays like components_
     starts_ : the distinct ends of the random starts of the first component, and how likely an unseen one is
+    convergence_ : for each certificate, ``Convergence``: value and gap over the sweeps that led to it
     upper_bound_ : no unit vectors have a larger A(x) - sum_i rho_i ||x_i||_1, rho that of the first component: proved,
         by the norms of unfoldings
     rho_ : (n_components, n_modes), absolute; rho_max_ : the largest rho at which a better point than zero is known
     path_ : for rho="auto", the table that the first component was chosen from
     n_iter_, mode_names_, labels_, n_features_in_, bound_ (of the first component)
+
+    Pictures: ``plot_loadings``, ``plot_path``, ``plot_starts``, ``plot_convergence``.
 
     Missing entries (NaN, masked) are never filled in: starting points come from the observed entries alone, and the
     components minimise the squared error on these (``joint.refine``), for one component too. There l1 would shrink most
@@ -238,7 +242,7 @@ class SparseTensorPCA(
         self.weights_ = fit.weights
         self.explained_variance_ratio_ = fit.ratio
         self.certificate_, self.certified_ = fit.certificate, fit.certified
-        self.joint_ = fit.joint
+        self.joint_, self.convergence_ = fit.joint, fit.convergence
         self.support_ = [x != 0 for x in fit.rows]
         self.rho_ = fit.rho
         first = fit.found[0]
@@ -246,6 +250,7 @@ class SparseTensorPCA(
         self.path_ = first.table
         self.n_iter_ = fit.iterations
         self.mode_names_, self.labels_ = data.names, data.labels
+        self._modes_of = data.form.modes_of
         self.upper_bound_ = global_bound(data, options, fit.rho[0])
 
     def _warn(self, options: Options, fit: Fit) -> None:

@@ -12,6 +12,7 @@ from restpoint.errors import DataError
 from restpoint.models.tensor_pca import component, conventions, deflation, joint, selection
 from restpoint.models.tensor_pca._weights import Gram, best_weights
 from restpoint.models.tensor_pca.component import Found
+from restpoint.models.tensor_pca.convergence import Convergence
 from restpoint.models.tensor_pca.data import Data
 from restpoint.models.tensor_pca.options import Options
 from restpoint.models.tensor_pca.task import Task
@@ -37,6 +38,7 @@ class Fit:
     rho: np.ndarray
     found: tuple[Found, ...]
     joint: joint.JointFit | None
+    convergence: tuple[Convergence, ...]
 
 
 def fitted(data: Data, options: Options) -> Fit:
@@ -63,6 +65,9 @@ def fitted(data: Data, options: Options) -> Fit:
         rho=rho[order],
         found=tuple(found),
         joint=None,
+        convergence=tuple(
+            replace(found[r].convergence, proved=float(found[r].certificate.max)) for r in order
+        ),
     )
 
 
@@ -87,6 +92,7 @@ def _together(data: Data, options: Options, so_far: _Progress) -> Fit:
         rho=rho[order],
         found=tuple(found),
         joint=fit,
+        convergence=(fit.convergence,),
     )
 
 

@@ -26,8 +26,9 @@ from restpoint.models.tensor_pca._joint_state import (
     extrapolated,
     merged,
 )
-from restpoint.models.tensor_pca._joint_task import Task
+from restpoint.models.tensor_pca._joint_task import Proof, Task
 from restpoint.models.tensor_pca._weights import Gram, best_weights
+from restpoint.models.tensor_pca.convergence import Convergence
 from restpoint.run.status import Status
 from restpoint.sets import NonnegativeBall, Set
 from restpoint.smooth import CanonicalPolyadic
@@ -64,6 +65,7 @@ class JointFit:
     value         F
     iterations    sweeps over all modes that were kept
     trace         F at the start and after each of them
+    gaps          the larger gap there, certified; NaN where none was asked for
     """
 
     weights: np.ndarray
@@ -76,6 +78,7 @@ class JointFit:
     iterations: int
     seconds: float
     trace: np.ndarray = field(repr=False)
+    gaps: np.ndarray = field(repr=False)
 
     @property
     def value(self) -> float:
@@ -91,6 +94,12 @@ class JointFit:
     def xs(self) -> Blocks:
         """The blocks of the frozen problem."""
         return blocks(self.factors)
+
+    @property
+    def convergence(self) -> Convergence:
+        """F and the gaps over the sweeps."""
+        sweeps = np.arange(len(self.trace))
+        return Convergence(sweeps, self.trace, self.gaps, float(self.gaps[-1]), self.eps)
 
 
 def refine(
@@ -170,6 +179,7 @@ def refine(
         iterations=len(run.trace) - 1,
         seconds=time.monotonic() - begun,
         trace=np.array(run.trace),
+        gaps=run.gaps(proof),
     )
 
 
@@ -219,6 +229,7 @@ class _Run:
         weights = best_weights(gram, task.penalties(factors).sum(axis=0), weights)
         self.best = self._valued(weights, factors, 0)  # whatever units the weights came in
         self.trace = [self.best.value]
+        self.proved: dict[int, float] = {}  # gaps by sweeps
         self.since = 0  # when a weight last became 0, or ceased to be
         self.merges = 2 * len(weights)  # how many are left
         self.last_asked = 0
@@ -250,6 +261,7 @@ class _Run:
                 before, momentum = self.best, 1.0
                 continue
             proof = self.task.proof(new)
+            self.proved[len(self.trace) - 1] = proof.largest
             if proof.holds(self.task.absolute):
                 return Status.CERTIFIED
             if (
@@ -261,6 +273,13 @@ class _Run:
             self.asked *= SOONER if moved <= self.asked else 1.0
             self.last_asked = len(self.trace)
         return Status.ITERATION_LIMIT
+
+    def gaps(self, last: Proof) -> np.ndarray:
+        """What was proved after each sweep, NaN where nothing was; ``last`` is about the best point."""
+        found = np.full(len(self.trace), np.nan)
+        found[list(self.proved)] = list(self.proved.values())
+        found[-1] = last.largest
+        return found
 
     def _flat(self) -> bool:
         """Whether F fell by no more than eps since a certificate was last asked for, a while ago."""

@@ -56,6 +56,8 @@ def options_of(params: dict[str, Any], data: Data, clock: Clock) -> Options:
         seed=seed,
         tol=tol,
         init=params["init"],
+        names=data.names,
+        labels=data.labels,
     )
     if wish.counts is not None:
         wish = Wish(counts=tuple(wish.counts[m] for m in blocks))

@@ -47,6 +47,18 @@ class Starts:
     def __len__(self) -> int:
         return len(self.solutions)
 
+    def plot(self, axes: Any = None) -> np.ndarray:
+        """Draw them, as ``SparseTensorPCA.plot_starts`` does: the two axes.
+
+        >>> from matplotlib.figure import Figure
+        >>> starts = Starts((Solution(-2.0, 1e-9, 4), Solution(-1.0, 0.1, 1)), 5)
+        >>> [axis.get_xlabel() for axis in starts.plot(Figure().subplots(1, 2))]
+        ['value', 'starts that ended there']
+        """
+        from restpoint.models.tensor_pca.drawing import draw_starts
+
+        return draw_starts(self, axes)
+
     def __str__(self) -> str:
         lines = [
             f"{self.starts} starts, {len(self)} distinct ends; chance of an unseen one {self.unseen:.0%}"

@@ -51,7 +51,8 @@ class Task:
     """minimise -A(x_1, ..., x_b) + fixed penalties + rho sum_i r_i ||x_i||_1 over sets, for b blocks.
 
     ``form`` is -A with its deflations, ``ratios`` the r_i (0 leaves a block dense), ``fixed`` the penalties that a user
-    gave instead of l1, ``modes`` the modes of every block (several where modes are tied).
+    gave instead of l1, ``modes`` the modes of every block (several where modes are tied), ``names`` those of the modes
+    and ``labels`` those of their entries.
     """
 
     form: Smooth
@@ -67,6 +68,8 @@ class Task:
     seed: int
     tol: float
     init: Any
+    names: tuple[str, ...]
+    labels: tuple[Any, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
