@@ -104,17 +104,26 @@ class BlockMethod(Method):
         return self.smoothness.curvature(problem.facts(), len(problem.blocks), together, strict)
 
     def look(
-        self, problem: Problem, xs: Blocks, key: Key, sweep: Sweep | None = None
+        self,
+        problem: Problem,
+        xs: Blocks,
+        key: Key,
+        sweep: Sweep | None = None,
+        last: Look | None = None,
     ) -> tuple[Look, float]:
         """Gradient, oracle answers and gaps at ``xs``, and how many samples that took.
 
-        ``sweep`` is the one that led there: what it kept need not be computed again.
+        ``sweep`` is the one that led there: what it kept need not be computed again. ``last`` is a look nearby, where
+        iterative oracles begin.
         """
         value, gradients, samples = self.gradient.evaluate(problem, xs, key, sweep)
         penalties = tuple(b.penalty.value(x) for b, x in zip(problem.blocks, xs, strict=True))
+        ended = (None,) * len(xs) if last is None else last.answers
         seen = [
-            see(block, x, g, h)
-            for block, x, g, h in zip(problem.blocks, xs, gradients, penalties, strict=True)
+            see(block, x, g, h, answer)
+            for block, x, g, h, answer in zip(
+                problem.blocks, xs, gradients, penalties, ended, strict=True
+            )
         ]
         if value is not None:
             for penalty in penalties:
@@ -137,7 +146,7 @@ class BlockMethod(Method):
         order = self.order if len(state.xs) > 1 else _TOGETHER
         xs, promised, work, sweep, trail = order.advance(self, problem, state)
         key = state.key.next()
-        look, samples = self.look(problem, xs, key, sweep)
+        look, samples = self.look(problem, xs, key, sweep, state.look)
         spent, carried = (1.0, None) if sweep is None else (sweep.spent, sweep.carried)
         work = work.plus(spent, len(xs), samples)
         return State(xs, look, state.curvature, promised, work, key, carried, trail, state.memory)

@@ -140,8 +140,10 @@ def _again(problem: Problem, state: State) -> Look:
     value = look.value - sum(look.penalties)
     penalties = tuple(b.penalty.value(x) for b, x in zip(problem.blocks, state.xs, strict=True))
     seen = [
-        see(block, x, g, h)
-        for block, x, g, h in zip(problem.blocks, state.xs, look.gradients, penalties, strict=True)
+        see(block, x, g, h, answer)
+        for block, x, g, h, answer in zip(
+            problem.blocks, state.xs, look.gradients, penalties, look.answers, strict=True
+        )
     ]
     return Look(
         reduce(lambda a, b: a + b, penalties, value),

@@ -110,6 +110,7 @@ class _Walk:
     def __init__(self, method: BlockMethod, problem: Problem, state: State) -> None:
         self.method, self.problem, self.state = method, problem, state
         self.xs: Blocks = state.xs
+        self.answers = list(state.look.answers)  # the newest of every block
         self.sweep = problem.smooth.sweep(state.xs, state.carried)
         self.promise: Array = 0.0
         self.work = Work()
@@ -126,7 +127,9 @@ class _Walk:
         """Move these blocks, each from its newest gradient, in all starts or ``only`` in some."""
         for i in blocks:
             block, x = self.problem.blocks[i], self.xs[i]
-            seen = see(block, x, self.sweep.partial(i), block.penalty.value(x))
+            g, h = self.sweep.partial(i), block.penalty.value(x)
+            seen = see(block, x, g, h, self.answers[i])
+            self.answers[i] = seen.answer
             self.work = self.work.plus(oracle_calls=1.0)
             self.visit(i, seen, only)
 

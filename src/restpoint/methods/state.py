@@ -83,9 +83,15 @@ class Seen:
         return self.gap - (self.answer.value - self.answer.lower)
 
 
-def see(block: Block, x: Array, g: Array, penalty: Array) -> Seen:
-    """Ask the linear oracle: gap = g'x + h(x) - lower bound of min over y of g'y + h(y)."""
-    answer = block.oracle.linear(g)
+def see(
+    block: Block, x: Array, g: Array, penalty: Array, last: Answer | None = None, slack: Array = 0.0
+) -> Seen:
+    """Ask the linear oracle: gap = g'x + h(x) - lower bound of min over y of g'y + h(y).
+
+    ``last`` is its answer to an earlier gradient, near which an iterative oracle may begin; ``slack`` is how far from
+    optimal the answer may be.
+    """
+    answer = block.oracle.linear_near(g, last, slack)
     gap = inner(g, x, block.set.event_ndim) + penalty - answer.lower
     return Seen(g, penalty, answer, gap)
 

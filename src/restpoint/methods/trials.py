@@ -97,7 +97,7 @@ class Armijo(Trials):
         for block, x, one in zip(problem.blocks, state.xs, seen, strict=True):
             share = expand(s, block.set.event_ndim)
             xs.append((1.0 - share) * x + share * one.answer.point)
-        look, samples = method.look(problem, tuple(xs), state.key)
+        look, samples = method.look(problem, tuple(xs), state.key, last=state.look)
         gap = sum(one.attained for one in seen)
         work = Work(1.0, len(xs), samples)
         return replace(state, xs=tuple(xs), look=look, work=work), 0.5 * s * gap

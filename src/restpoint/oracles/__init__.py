@@ -11,6 +11,7 @@ from restpoint.oracles.base import Answer, Oracle
 from restpoint.oracles.box import BoxSeparable
 from restpoint.oracles.declared import DeclaredOracle, DeclaredPenalty, DeclaredSet, declared
 from restpoint.oracles.nonnegative_ball import NonnegativeBallSeparable
+from restpoint.oracles.shrunk_ball import CenteredBallAnalysis, NullSpaceBallSeparable
 from restpoint.oracles.simplex import SimplexSeparable
 from restpoint.penalties import Penalty
 from restpoint.sets import Set
@@ -22,6 +23,8 @@ RULES: tuple[type[Oracle], ...] = (
     BoxSeparable,
     SimplexSeparable,
     NonnegativeBallSeparable,
+    CenteredBallAnalysis,
+    NullSpaceBallSeparable,
 )
 
 __all__ = [
@@ -29,11 +32,13 @@ __all__ = [
     "Answer",
     "BallSeparable",
     "BoxSeparable",
+    "CenteredBallAnalysis",
     "CenteredBallSublinear",
     "DeclaredOracle",
     "DeclaredPenalty",
     "DeclaredSet",
     "NonnegativeBallSeparable",
+    "NullSpaceBallSeparable",
     "Oracle",
     "SimplexSeparable",
     "declared",

@@ -16,6 +16,7 @@ _CENTERED = Condition(
     "its center is 0", lambda set, penalty: isinstance(set, L2Ball) and set.centered
 )
 _SUBLINEAR = Condition("the penalty is sublinear", lambda set, penalty: penalty.sublinear)
+_EXACT = Condition("its prox is a closed form", lambda set, penalty: penalty.exact_prox)
 _SEPARABLE = Condition(
     "the penalty is a sum of max(low x_j, high x_j)",
     lambda set, penalty: isinstance(penalty, SeparableSublinear),
@@ -38,7 +39,7 @@ class CenteredBallSublinear(Oracle):
     (array([-0.6,  0. ,  0.8]), -5.0)
     """
 
-    conditions = (_BALL, _CENTERED, _SUBLINEAR)
+    conditions = (_BALL, _CENTERED, _SUBLINEAR, _EXACT)
 
     set: L2Ball
 

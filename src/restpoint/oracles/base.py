@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from restpoint.array import Array, Parametric, expand, inner, namespace, power_sum
 from restpoint.errors import CapabilityError
@@ -14,11 +14,16 @@ from restpoint.sets import Set
 
 
 class Answer(NamedTuple):
-    """A feasible point, its objective value, and a lower bound on the minimum (the value, if exact)."""
+    """A feasible point, its objective value, and a lower bound on the minimum (the value, if exact).
+
+    ``hint`` is where an iterative oracle ended (arrays with the batch first), for ``linear_near``; None where there is
+    nothing to remember.
+    """
 
     point: Array
     value: Array
     lower: Array
+    hint: Any = None
 
 
 class Condition(NamedTuple):
@@ -66,6 +71,15 @@ class Oracle(Parametric, ABC):
     @abstractmethod
     def linear(self, g: Array) -> Answer:
         """Minimise g'y + h(y) over S."""
+
+    def linear_near(self, g: Array, last: Answer | None = None, slack: Array = 0.0) -> Answer:
+        """``linear(g)``, begun where ``last``, the answer to a gradient nearby, ended.
+
+        An answer with value - lower <= slack will do (theory A2). Rules with a closed form have no use for either; with
+        the others, what an answer proves never depends on where it began.
+        """
+        del last, slack
+        return self.linear(g)
 
     def prox(self, g: Array, z: Array, weight: Array, p: float = 2.0) -> Answer:
         """Minimise g'(y - z) + (weight/2) ||y - z||_p^p + h(y) over S."""

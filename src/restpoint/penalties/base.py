@@ -19,6 +19,7 @@ class Penalty(Parametric, ABC):
     sublinear: ClassVar[bool] = False  # h(tx) = t h(x) for t >= 0, and h(x + y) <= h(x) + h(y)
     separable: ClassVar[bool] = False  # h(x) = sum_j h_j(x_j)
     lower_bound: ClassVar[float] = 0.0  # of h on the whole space
+    exact_prox: ClassVar[bool] = True  # a closed form; False where an iteration finds it
 
     @abstractmethod
     def value(self, x: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from restpoint.smooth.base import Curvature, Facts, Smooth, Sweep
 from restpoint.smooth.canonical_polyadic import CanonicalPolyadic
+from restpoint.smooth.concave_quadratic import ConcaveQuadratic
 from restpoint.smooth.factored_tensor import FactoredTensor, rank_one
 from restpoint.smooth.function import Function
 from restpoint.smooth.least_squares import LeastSquares
@@ -15,6 +16,7 @@ from restpoint.smooth.sum import Sum
 
 __all__ = [
     "CanonicalPolyadic",
+    "ConcaveQuadratic",
     "Curvature",
     "FactoredTensor",
     "Facts",

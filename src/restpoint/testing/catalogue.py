@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restpoint.penalties import L1, Penalty, Zero
-from restpoint.sets import Box, L2Ball, NonnegativeBall, Set, Simplex
+from restpoint.penalties import L1, AnalysisL1, Penalty, Zero
+from restpoint.sets import Box, L2Ball, NonnegativeBall, NullSpaceBall, Set, Simplex
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,26 @@ def _box(draw: Draw) -> Box:
     return Box(lower, lower + draw.widths())
 
 
+def _null_space_ball(draw: Draw) -> NullSpaceBall:
+    """Of half as many dimensions as the space; the whole ball where there is one dimension only."""
+    (size,) = draw.shape
+    columns = np.linalg.qr(draw.rng.standard_normal((size, size)))[0][:, : size // 2]
+    return NullSpaceBall(columns, draw.positive())
+
+
+def _analysis(draw: Draw) -> AnalysisL1:
+    """More coefficients than entries."""
+    (size,) = draw.shape
+    return AnalysisL1(draw.rng.standard_normal((2 * size, size)), draw.positive())
+
+
 SETS: tuple[SetCase, ...] = (
     SetCase("ball", L2Ball, lambda draw: L2Ball(draw.positive())),
     SetCase("ball with centre", L2Ball, lambda draw: L2Ball(draw.positive(), draw.event())),
     SetCase("cube", Box, lambda draw: Box(-1.0 * draw.scale, 2.0 * draw.scale)),
     SetCase("box", Box, _box),
     SetCase("nonnegative ball", NonnegativeBall, lambda draw: NonnegativeBall(draw.positive())),
+    SetCase("null space ball", NullSpaceBall, _null_space_ball),
     SetCase("simplex", Simplex, lambda draw: Simplex(draw.positive())),
 )
 
@@ -73,4 +87,10 @@ PENALTIES: tuple[PenaltyCase, ...] = (
     PenaltyCase("zero", Zero, lambda draw: Zero()),
     PenaltyCase("l1", L1, lambda draw: L1(draw.positive())),
     PenaltyCase("l1 of weight 0", L1, lambda draw: L1(0.0 * draw.positive())),
+    PenaltyCase(
+        "l1 with scales",
+        L1,
+        lambda draw: L1(draw.positive(), scales=np.abs(draw.widths()) / draw.scale),
+    ),
+    PenaltyCase("analysis l1", AnalysisL1, _analysis),
 )
