@@ -14,11 +14,12 @@ from method_cases import contraction, soft
 from restpoint.errors import DataError
 from restpoint.kernels.threads import use_threads
 from restpoint.reproduce import files, table1, table1_report
+from restpoint.reproduce.compared import Verdict
 from restpoint.reproduce.printed import TABLE_1
 from restpoint.reproduce.table1 import METHODS, RHO, SPHERES, Row
 from restpoint.reproduce.table1_remarks import remarks
 from restpoint.reproduce.table1_summary import printed_runs, summaries
-from restpoint.reproduce.table1_verdicts import VALUE, Verdict, verdicts
+from restpoint.reproduce.table1_verdicts import VALUE, verdicts
 
 INSTANCES = 12
 PRINTED_SUMS = (57540, 3437, 628.88)  # iterations, nonzeros, A(x)

@@ -36,27 +36,55 @@ def info(as_json: AsJson = False) -> None:
     typer.echo(json.dumps(found, indent=1) if as_json else str(found))
 
 
+Seed = Annotated[int, typer.Option(help="Names the instances.")]
+Workers = Annotated[int, typer.Option(help="Processes, one thread each.")]
+Out = Annotated[Path, typer.Option(help="Folder for CSV, JSON, LaTeX and figure.")]
+Instances = Annotated[int, typer.Option(help="Instances of each size.")]
+Sizes = Annotated[str, typer.Option(help="Which n, separated by commas.")]
+REPRODUCED = Path("reproduced")
+
+
 @reproduce.command()
 def table1(
-    instances: Annotated[int, typer.Option(help="Instances of each size.")] = 100,
-    sizes: Annotated[str, typer.Option(help="Which n, separated by commas.")] = "8,12,20,30",
-    seed: Annotated[int, typer.Option(help="Names the instances.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for CSV, JSON, LaTeX and figure.")] = Path(
-        "reproduced"
-    ),
+    instances: Instances = 100,
+    sizes: Sizes = "8,12,20,30",
+    seed: Seed = 0,
+    workers: Workers = 1,
+    out: Out = REPRODUCED,
     as_json: AsJson = False,
 ) -> None:
     """Sparse tensor PCA: the paper's Table 1 (section 6.1). Ctrl-C keeps what is done."""
-    from restpoint.reproduce import files
-    from restpoint.reproduce import table1 as experiment
-    from restpoint.reproduce import table1_report as report
+    from restpoint.reproduce import table1, table1_report
 
     numbers = _sizes(sizes)
-    runs = experiment.run(numbers, instances, seed=seed, workers=workers)
+    runs = table1.run(numbers, instances, seed=seed, workers=workers)
+    _reproduced(table1_report, runs, len(numbers) * instances, seed=seed, out=out, as_json=as_json)
+
+
+@reproduce.command()
+def table2(
+    instances: Instances = 40,
+    sizes: Sizes = "50,100,200",
+    seed: Seed = 0,
+    workers: Workers = 1,
+    out: Out = REPRODUCED,
+    as_json: AsJson = False,
+) -> None:
+    """Zero-variance discriminant analysis: the paper's Table 2 (section 6.2). Ctrl-C keeps what is done."""
+    from restpoint.reproduce import table2, table2_report
+
+    numbers = _sizes(sizes)
+    runs = table2.run(numbers, instances, seed=seed, workers=workers)
+    _reproduced(table2_report, runs, len(numbers) * instances, seed=seed, out=out, as_json=as_json)
+
+
+def _reproduced(report: Any, runs: Any, total: int, *, seed: int, out: Path, as_json: bool) -> None:
+    """Run the instances of an experiment, then write its files and print its page; a part of them after Ctrl-C."""
+    from restpoint.reproduce import files
+
     files.folder(out)
-    rows: list[experiment.Row] = []
-    done, total, interrupted = 0, len(numbers) * instances, False
+    rows: list[Any] = []
+    done, interrupted = 0, False
     with _progress("instances", total) as advance:
         try:
             for found in runs:

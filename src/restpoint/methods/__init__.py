@@ -4,6 +4,7 @@ from restpoint.methods.base import BlockMethod, Key, Look, Method, State, Work
 from restpoint.methods.continuation import Continuation
 from restpoint.methods.gauss_seidel import GaussSeidel
 from restpoint.methods.gradients import Exact, Gradient, MiniBatch, Smoothed
+from restpoint.methods.momentum import Momentum
 from restpoint.methods.orders import Jacobi, MaxImprovement, Order, RandomOrder
 from restpoint.methods.smoothness import FullStep, Majorant, Smoothness
 from restpoint.methods.steps import ConditionalGradient, ProximalGradient
@@ -27,6 +28,7 @@ __all__ = [
     "MaxImprovement",
     "Method",
     "MiniBatch",
+    "Momentum",
     "Order",
     "ProximalGradient",
     "RandomOrder",

@@ -35,7 +35,7 @@ class Trials(Smoothness):
 
     def step(self, method: BlockMethod, problem: Problem, state: State) -> State:
         tried, wanted = self.attempt(method, problem, state)
-        accepted = _accepted(state.look, tried.look, wanted)
+        accepted = lowered(state.look, tried.look, wanted)
         memory = self.next(state.memory, accepted, tried)
         # A refused trial promises nothing, and what f kept along it is true elsewhere.
         old = replace(state, promised=None, carried=None, trail=None)
@@ -159,7 +159,7 @@ def _full_below(state: State, p: float) -> Array:
     return reduce(namespace(state.xs[0]).maximum, found)
 
 
-def _accepted(old: Look, new: Look, wanted: Array) -> Array:
+def lowered(old: Look, new: Look, wanted: Array) -> Array:
     """Whether Phi fell by what was wanted, up to rounding; False where it is not finite."""
     before: Array = old.value  # known, because gradients are exact
     after: Array = new.value

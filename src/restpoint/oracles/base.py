@@ -47,6 +47,9 @@ class Oracle(Parametric, ABC):
     penalty: Penalty
 
     conditions: ClassVar[tuple[Condition, ...]] = ()
+    remembers: ClassVar[bool] = (
+        False  # answers have hints, and ``bound_near`` tells what they prove
+    )
 
     @property
     def kind(self) -> str:
@@ -80,6 +83,15 @@ class Oracle(Parametric, ABC):
         """
         del last, slack
         return self.linear(g)
+
+    def bound_near(self, g: Array, last: Answer) -> Array:
+        """A lower bound on the minimum of g'y + h(y): what ``last``, an answer to a gradient nearby, ended with proves.
+
+        Less than the minimum by the square of the distance between the two gradients only, and no more work than two
+        products: where ``remembers``. Elsewhere ``linear`` itself costs little.
+        """
+        del last
+        return self.linear(g).lower
 
     def prox(self, g: Array, z: Array, weight: Array, p: float = 2.0) -> Answer:
         """Minimise g'(y - z) + (weight/2) ||y - z||_p^p + h(y) over S."""

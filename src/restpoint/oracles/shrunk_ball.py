@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from restpoint.array import Array, expand, namespace, norm
 from restpoint.errors import CapabilityError
@@ -23,6 +23,8 @@ class ShrunkBall(Oracle):
     g'y + h(y) >= (g + q)'y on S (theory A2, E36), so the answer is sound wherever it stops.
     """
 
+    remembers: ClassVar[bool] = True
+
     set: L2Ball | NullSpaceBall
 
     @property
@@ -33,8 +35,15 @@ class ShrunkBall(Oracle):
     def shrink(self, v: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
         """A point near prox_H(v), within the subspace, and ||v - q|| for a q in C."""
 
+    @abstractmethod
+    def rest(self, v: Array, hint: Any) -> Array:
+        """||v - q|| for a q in C that the hint of an earlier answer stands for."""
+
     def linear(self, g: Array) -> Answer:
         return self.linear_near(g)
+
+    def bound_near(self, g: Array, last: Answer) -> Array:
+        return -self.set.radius * self.rest(-g, last.hint)
 
     def linear_near(self, g: Array, last: Answer | None = None, slack: Array = 0.0) -> Answer:
         xp, radius = namespace(g), self.set.radius
@@ -105,6 +114,10 @@ class CenteredBallAnalysis(ShrunkBall):
     def shrink(self, v: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
         return self.penalty.kernel.shrink(v, self.penalty.weight, hint, slack)
 
+    def rest(self, v: Array, hint: Any) -> Array:
+        xp, most = namespace(v), expand(self.penalty.weight)
+        return norm(v - xp.minimum(xp.maximum(hint, -most), most) @ self.penalty.K)
+
     def magnitude(self, g: Array, point: Array) -> Array:
         """The bound subtracts K'u: r weight || |K|'1 || is the most that its terms add up to."""
         largest = self.penalty.weight * norm(self.penalty.kernel.column_sums)
@@ -143,6 +156,10 @@ class NullSpaceBallSeparable(ShrunkBall):
 
     def shrink(self, v: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
         return self.set.kernel.shrink(v, *self.penalty.slopes(), hint, slack)
+
+    def rest(self, v: Array, hint: Any) -> Array:
+        t = v - hint @ self.set.Q.T
+        return norm(self.penalty.prox(t, 1.0))
 
     def magnitude(self, g: Array, point: Array) -> Array:
         """The bound subtracts Q nu with ||nu|| <= 2 ||g|| + ||slopes||; the terms it sums are sqrt(k) times larger."""

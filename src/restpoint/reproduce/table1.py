@@ -9,23 +9,20 @@ rule for all three methods: the iterates of BCD keep flipping signs, so no rule 
 from __future__ import annotations
 
 import math
-import signal
 from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 
 from restpoint import paper
-from restpoint.array import require_memory, whole_number
+from restpoint.array import require_memory
 from restpoint.certificates import certify
 from restpoint.errors import DataError
 from restpoint.kernels.threads import use_threads
 from restpoint.methods import GaussSeidel, Jacobi, MaxImprovement, Order, WithoutGuarantee
 from restpoint.penalties import L1
 from restpoint.problem import Block, Problem
+from restpoint.reproduce import instances as jobs
 from restpoint.reproduce.comparators import SphereBlockMinimisation, Watched
 from restpoint.run import Stop, solve
 from restpoint.run.solve import CTRL_C
@@ -139,32 +136,4 @@ def run(
     sizes: Sequence[int] = SIZES, instances: int = 100, *, seed: int = 0, workers: int = 1
 ) -> Generator[list[Row], None, None]:
     """The rows of every instance, size by size, as they are done; the same whatever the number of workers."""
-    sizes = [whole_number("sizes", n, 1) for n in sizes]
-    if len(set(sizes)) < len(sizes) or not sizes:
-        raise DataError(f"sizes must be different numbers, at least one, got {sizes}")
-    instances = whole_number("instances", instances, 1)
-    seed, workers = whole_number("seed", seed, 0), whole_number("workers", workers, 1)
-    jobs = [(n, k) for n in sizes for k in range(instances)]
-    return _spread(partial(_rows_of, seed=seed), jobs, workers)
-
-
-def _spread(
-    work: partial[list[Row]], jobs: list[tuple[int, int]], workers: int
-) -> Generator[list[Row], None, None]:
-    if workers == 1:
-        yield from map(work, jobs)
-        return
-    # Spawned, not forked: a fork copies the locks of threads that it does not copy.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _leave_interrupts_to_the_parent)
-    try:
-        yield from pool.map(work, jobs)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _rows_of(job: tuple[int, int], seed: int) -> list[Row]:
-    return rows(*job, seed=seed)
+    return jobs.run(rows, sizes, instances, seed=seed, workers=workers)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from restpoint.reproduce.compared import FITS
 from restpoint.reproduce.printed import TABLE_1
 from restpoint.reproduce.table1 import (
     ALGORITHM_5,
@@ -19,8 +20,6 @@ from restpoint.reproduce.table1 import (
 )
 from restpoint.reproduce.table1_summary import Summary
 
-# A printed figure further than this from ours, in standard errors, does not fit.
-FITS = 3.0
 FORMS = {
     "value": ("mean value", ".2f"),
     "nonzeros": ("mean number of nonzeros", ".1f"),

@@ -19,9 +19,9 @@ from restpoint.reproduce.table1 import (
 )
 from restpoint.reproduce.table1_figure import figure
 from restpoint.reproduce.table1_remarks import remarks
-from restpoint.reproduce.table1_summary import Compared, Summary, summaries
-from restpoint.reproduce.table1_verdicts import Verdict, verdicts
-from restpoint.reproduce.text import aligned, number, wrapped
+from restpoint.reproduce.table1_summary import Summary, summaries
+from restpoint.reproduce.table1_verdicts import verdicts
+from restpoint.reproduce.text import aligned, judged, number, pair, several, wrapped
 
 HEADER = (
     "n",
@@ -37,7 +37,6 @@ HEADER = (
     "cap",
 )
 OWN_HEADER = ("n", "method", "lambda mean", "largest", "Phi rose", "gap median", "mean Phi")
-VERDICT_HEADER = ("", "n", "figure", "found", "window", "")
 # The windows of the verdicts are for so many instances a size.
 INSTANCES = 100
 # The first columns hold words, the others figures.
@@ -47,12 +46,10 @@ WORDS = 2
 def page(rows: Sequence[Row]) -> str:
     """The tables, what does not fit, and the verdicts."""
     lines = summaries(rows)
-    runs = sorted({line.runs for line in lines})
-    ours = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    judged = verdicts(rows)
+    runs = [line.runs for line in lines]
     return "\n".join(
         [
-            f"Table 1: paper (10 instances) / ours ({ours} instances a size)",
+            f"Table 1: paper (10 instances) / ours ({several(runs)} instances a size)",
             "A(x), nonzeros: means over the runs that did not collapse; iterations: their median (BCD: of all runs);",
             "zero: share that collapsed to zero, or on the spheres (BCD) to cycles with |A(x)| <= 2.",
             "",
@@ -64,17 +61,8 @@ def page(rows: Sequence[Row]) -> str:
             *aligned(OWN_HEADER, [own_cells(line) for line in lines]),
             "",
             *(part for words in remarks(lines, rows) for part in wrapped(words)),
-            *(["", *aligned(VERDICT_HEADER, [verdict_cells(v) for v in judged])] if judged else []),
-            *_few(runs[0], judged),
+            *judged(verdicts(rows), INSTANCES, min(runs)),
         ]
-    )
-
-
-def _few(runs: int, judged: Sequence[Verdict]) -> list[str]:
-    return (
-        [f"The windows are for {INSTANCES} instances a size."]
-        if judged and runs < INSTANCES
-        else []
     )
 
 
@@ -83,15 +71,15 @@ def cells(line: Summary) -> tuple[str, ...]:
     return (
         str(line.n),
         line.method,
-        _pair(line.value, ".2f"),
+        pair(line.value, ".2f"),
         number(line.value.spread, ".2f"),
-        _pair(line.nonzeros, ".1f"),
-        _pair(line.iterations, ".0f"),
+        pair(line.nonzeros, ".1f"),
+        pair(line.iterations, ".0f"),
         number(line.iterations_10, ".0f"),
         number(line.iterations_90, ".0f"),
-        _pair(line.collapsed, ".2f"),
-        _pair(line.negative, ".2f"),
-        _pair(line.capped, ".2f"),
+        pair(line.collapsed, ".2f"),
+        pair(line.negative, ".2f"),
+        pair(line.capped, ".2f"),
     )
 
 
@@ -105,20 +93,6 @@ def own_cells(line: Summary) -> tuple[str, ...]:
         number(line.rising, ".2f"),
         number(line.gap, ".1e"),
         number(line.phi, ".2f"),
-    )
-
-
-def verdict_cells(verdict: Verdict) -> tuple[str, ...]:
-    """One verdict in words."""
-    window = f"[{verdict.low:.4g}, {verdict.high:.4g}]"
-    said = "met" if verdict.met else "NOT MET"
-    return (
-        verdict.name,
-        str(verdict.n),
-        verdict.what,
-        number(verdict.figure, ".4g"),
-        window,
-        said,
     )
 
 
@@ -154,7 +128,3 @@ def write(out: Path, rows: Sequence[Row], seed: int) -> list[Path]:
 
 def _sizes(rows: Sequence[Row]) -> list[int]:
     return list(dict.fromkeys(row.n for row in rows))
-
-
-def _pair(figure: Compared, form: str) -> str:
-    return f"{number(figure.printed, form)} / {number(figure.ours, form)}"

@@ -7,24 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restpoint.reproduce.compared import NAN, Compared, apart, means, median, percentile
 from restpoint.reproduce.printed import TABLE_1, Run
 from restpoint.reproduce.table1 import CAP, LOW, PRINTED, SPHERES, ZERO, Row
-
-NAN = float("nan")
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A figure of the paper (NaN where it prints none) beside ours.
-
-    ``deviations`` is how far the printed figure is from ours in standard errors of their difference: the spread of
-    single runs is taken from ours, which are more.
-    """
-
-    printed: float
-    ours: float
-    spread: float = NAN  # standard deviation of one run
-    deviations: float = NAN
 
 
 @dataclass(frozen=True)
@@ -74,16 +59,14 @@ def _summary(n: int, name: str, rows: list[Row]) -> Summary:
         method=name,
         runs=len(rows),
         kept=len(kept),
-        value=_means(
+        value=means(
             [abs(run.value) for run in printed_kept],
             [abs(row.value) if spheres else row.value for row in kept],
         ),
-        nonzeros=_means([run.nonzeros for run in printed_kept], [row.nonzeros for row in kept]),
-        iterations=Compared(
-            _median([run.iterations for run in printed_timed]), _median(iterations)
-        ),
-        iterations_10=_percentile(iterations, 10),
-        iterations_90=_percentile(iterations, 90),
+        nonzeros=means([run.nonzeros for run in printed_kept], [row.nonzeros for row in kept]),
+        iterations=Compared(median([run.iterations for run in printed_timed]), median(iterations)),
+        iterations_10=percentile(iterations, 10),
+        iterations_90=percentile(iterations, 90),
         collapsed=_shares(
             len(printed) - len(printed_kept), len(printed), len(rows) - len(kept), rows
         ),
@@ -97,7 +80,7 @@ def _summary(n: int, name: str, rows: list[Row]) -> Summary:
         rising=sum(row.rises > 0 for row in rows) / len(rows),
         lambda_mean=float(np.mean([row.lambda_needed for row in rows])),
         lambda_largest=max(row.lambda_needed for row in rows),
-        gap=_median([row.gap for row in rows]),
+        gap=median([row.gap for row in rows]),
         gap_negative=min((row.gap for row in negative), default=NAN),
         phi=float(np.mean([row.phi for row in rows])),
     )
@@ -110,34 +93,10 @@ def printed_runs(n: int, name: str) -> list[Run]:
     return [runs[PRINTED.index(name)] for runs in TABLE_1.get(n, [])]
 
 
-def _means(printed: Sequence[float], ours: Sequence[float]) -> Compared:
-    if not ours:
-        return Compared(_mean(printed), NAN)
-    spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else NAN
-    return _compared(_mean(printed), len(printed), _mean(ours), len(ours), spread)
-
-
 def _shares(printed: int, of: int, ours: int, rows: list[Row]) -> Compared:
     """The spread of one run is that of a coin with the share of both together."""
     if not of:
         return Compared(NAN, ours / len(rows))
     share = (printed + ours) / (of + len(rows))
     spread = float(np.sqrt(share * (1.0 - share)))
-    return _compared(printed / of, of, ours / len(rows), len(rows), spread)
-
-
-def _compared(printed: float, of: int, ours: float, count: int, spread: float) -> Compared:
-    error = spread * np.sqrt(1.0 / of + 1.0 / count) if of else NAN
-    return Compared(printed, ours, spread, float((printed - ours) / error) if error > 0 else NAN)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else NAN
-
-
-def _median(values: Sequence[float]) -> float:
-    return float(np.median(values)) if values else NAN
-
-
-def _percentile(values: Sequence[float], q: float) -> float:
-    return float(np.percentile(values, q)) if values else NAN
+    return apart(printed / of, of, ours / len(rows), len(rows), spread)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from restpoint.reproduce.comparators import RISE
+from restpoint.reproduce.compared import Verdict
 from restpoint.reproduce.table1 import ALGORITHM_5, ALGORITHM_6, Row
 from restpoint.reproduce.table1_summary import Summary, summaries
 
@@ -23,23 +23,6 @@ ITERATIONS = {
     ALGORITHM_5: {8: (110, 190), 12: (125, 215), 20: (170, 290), 30: (190, 330)},
     ALGORITHM_6: {8: (130, 230), 12: (160, 280), 20: (220, 380), 30: (260, 440)},
 }
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One figure, and the window that it has to lie in."""
-
-    name: str  # R1 to R5
-    n: int
-    what: str
-    figure: float
-    low: float
-    high: float
-
-    @property
-    def met(self) -> bool:
-        """NaN meets nothing."""
-        return self.low <= self.figure <= self.high
 
 
 def verdicts(rows: Sequence[Row]) -> list[Verdict]:
