@@ -29,6 +29,8 @@ class Checkpoint:
     process that is killed loses what it did since the last writing. It holds what the method knows (points,
     gradients, products kept along sweeps) and the trace, but not the problem: of its data, digests, for which they are
     read once. Where a later writing fails (a full disk), a warning says so, the run goes on, and it is tried again.
+    A script that may be killed calls ``resume(path, problem, observers=[checkpoint])`` if the file is there, else
+    ``solve(problem, observers=[checkpoint])``.
 
     >>> import numpy as np, restpoint as rp, tempfile
     >>> problem = rp.Problem(rp.smooth.Quadratic(np.diag([1.0, -2.0])), rp.Block(rp.sets.L2Ball()))
