@@ -15,6 +15,7 @@ from restpoint.array._namespace import (
     library,
     namespace,
     own,
+    read,
     to_host,
 )
 from restpoint.array._parameters import Parametric, parameter, parameter_value
@@ -30,7 +31,7 @@ from restpoint.array._reductions import (
     scaled_norm,
     signed_power,
 )
-from restpoint.array._rounding import UNIT_ROUNDOFF, gamma, unit_roundoff
+from restpoint.array._rounding import UNIT_ROUNDOFF, gamma, product_up, unit_roundoff
 from restpoint.array._scalars import real_number, truth, whole_number
 
 __all__ = [
@@ -55,6 +56,8 @@ __all__ = [
     "parameter",
     "parameter_value",
     "power_sum",
+    "product_up",
+    "read",
     "real_number",
     "require_memory",
     "scaled_norm",

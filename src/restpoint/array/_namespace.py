@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from restpoint.array._memory import require_memory
 from restpoint.errors import CapabilityError, DataError, described
+
+# Bytes from which on a conversion looks first whether there is room for it.
+LARGE = 2**28
 
 # Arrays of every library; the shapes are what the docstrings and the tests speak about.
 Array = Any
@@ -130,8 +135,7 @@ def asarray(name: str, value: Any, *, min_ndim: int = 0) -> Array:
 
     Integers become float64, float32 and float64 stay what they are, and nothing is copied that need not be.
     """
-    if not is_array(value):
-        value = _read(name, value)
+    value = read(name, value)
     if isinstance(value, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(value)):
         raise DataError(f"{name} has masked entries; fill them first, as in {name}.filled(0.0)")
     if isinstance(value, np.ndarray):
@@ -144,6 +148,8 @@ def asarray(name: str, value: Any, *, min_ndim: int = 0) -> Array:
             f"write {hint.format(name=name)} if that is what it holds"
         )
     if xp.isdtype(value.dtype, ("bool", "integral")):
+        if 8 * math.prod(value.shape) >= LARGE:
+            require_memory(8 * math.prod(value.shape), f"{name}, converted from {value.dtype},")
         value = xp.astype(value, xp.float64)
     elif not xp.isdtype(value.dtype, "real floating"):
         raise DataError(
@@ -167,14 +173,19 @@ def asarray(name: str, value: Any, *, min_ndim: int = 0) -> Array:
 _CONVERSIONS = {"c": "{name}.real"}
 
 
-def _read(name: str, value: Any) -> np.ndarray:
-    """What is no array yet: numbers, lists, and what NumPy makes of anything else."""
+def read(name: str, value: Any) -> Array:
+    """Arrays as they are; numbers, lists, and what NumPy makes of anything else. Nothing sparse, and no class."""
+    if is_array(value) and not hasattr(value, "todense"):
+        return value
     if isinstance(value, type):
         raise DataError(f"{name} must be an array or a number, got {described(value)}")
-    if hasattr(value, "toarray"):
-        raise DataError(
-            f"{name} is sparse ({type(value).__name__}); expected a dense array: pass {name}.toarray()"
-        )
+    for way in ("toarray", "todense"):
+        if hasattr(value, way):
+            raise DataError(
+                f"{name} is sparse ({type(value).__name__}); expected a dense array: pass {name}.{way}()"
+            )
+    if hasattr(value, "double") and isinstance(getattr(value, "data", None), np.ndarray):
+        return value.data  # a dense tensor of pyttb
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:

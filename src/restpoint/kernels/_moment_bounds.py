@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restpoint.array import Array, convert, gamma, inner, namespace
+from restpoint.array import Array, convert, gamma, inner, namespace, require_memory
 from restpoint.kernels import covariance
 from restpoint.kernels.base import Vectors
 from restpoint.kernels.spectra import largest_eigenvalue
@@ -67,6 +67,7 @@ class _Chain:
     def __init__(self, kernel: Moments, xs: Vectors, *, moduli: bool = False) -> None:
         from restpoint.kernels.moments import distinct
 
+        xs = kernel.fitted(xs)
         xp, x = namespace(*xs), xs[0]
         self.kernel, self.xp, self.moduli = kernel, xp, moduli
         self.places, firsts = distinct(xs)
@@ -254,6 +255,7 @@ def _largest_length(kernel: Moments) -> float:
 def _gram(kernel: Moments) -> tuple[np.ndarray, np.ndarray]:
     """The N x N matrix a_r'a_s, and the lengths of the moduli of the a_r that its rounding is relative to."""
     N = kernel.samples
+    require_memory(3 * 8 * N**2, f"the products of all {N:,} samples")
     gram, squares = np.zeros((N, N)), np.zeros(N)
     if kernel.whitening is not None:  # at most N - 1 components: no larger than the answer
         parts = [_rows(kernel, block) for block in covariance.blocks(kernel.X, kernel.mean)]

@@ -5,9 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from restpoint.array import Array, inner, namespace
+import numpy as np
+
+from restpoint.array import Array, inner, is_array, namespace
+from restpoint.errors import DataError, ShapeError, described
 
 Vectors = tuple[Array, ...]
+
+
+_FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class Kept:
@@ -56,6 +62,29 @@ class Kernel(ABC):
     name: str  # said in reports
     sizes: tuple[int, ...]
 
+    def fitted(self, xs: Vectors) -> Vectors:
+        """The vectors, if there is one of the right length for every mode; whole numbers in floating point.
+
+        Compiled loops read whatever lies in memory, and answers in whole numbers would be cut off.
+        """
+        if len(xs) == len(self.sizes):
+            for x, n in zip(xs, self.sizes, strict=True):
+                if type(x) is not np.ndarray or x.shape[-1:] != (n,) or x.dtype not in _FLOATING:
+                    break
+            else:
+                return xs
+        return tuple(_floating(x, self.like) for x in self._of_right_length(xs))
+
+    def _of_right_length(self, xs: Vectors) -> Vectors:
+        wrong = next((x for x in xs if not is_array(x)), None)
+        if wrong is not None:
+            raise DataError(f"vectors must be arrays, got {described(wrong)}")
+        if [x.shape[-1:] for x in xs] != [(n,) for n in self.sizes]:
+            raise ShapeError(
+                f"vectors have shapes {[tuple(x.shape) for x in xs]}; expected last axes {self.sizes}"
+            )
+        return xs
+
     @abstractmethod
     def partial(self, xs: Vectors, i: int) -> Array:
         """A contracted with all vectors but the i-th: the gradient of the form in block i."""
@@ -77,6 +106,11 @@ class Kernel(ABC):
     def magnitudes(self, xs: Vectors) -> Vectors:
         """``all_partials`` of |A| at vectors that are >= 0: what rounding errors are relative to."""
 
+    @property
+    def numbers_a_start(self) -> int:
+        """How many numbers contractions and kept products hold for each start, vectors aside."""
+        return 0
+
     def in_double(self, xs: Vectors) -> bool:
         """Whether contractions with ``xs`` are computed in float64, so that ``depth`` bounds their rounding."""
         return all(array.dtype == namespace(array).float64 for array in (self.like, *xs))
@@ -88,6 +122,10 @@ class Kernel(ABC):
     @abstractmethod
     def largest(self) -> float:
         """max |A|, entry by entry, or an upper bound."""
+
+    def amplification(self) -> float:
+        """At least whatever numbers of the tensor an intermediate product is multiplied with, and 1: see underflow."""
+        return 1.0 + self.largest()
 
     @abstractmethod
     def spectral_bound(self) -> float:
@@ -106,3 +144,15 @@ class Kernel(ABC):
         """What is done for all partials at these vectors, in a few words."""
         del xs
         return f"{' x '.join(map(str, self.sizes))}"
+
+
+def _floating(x: Array, like: Array) -> Array:
+    """Whole numbers in the dtype of ``like``; complex numbers, and what no loop is made for, are refused."""
+    xp = namespace(x)
+    if xp.isdtype(x.dtype, ("bool", "integral")):
+        return xp.astype(x, xp.float64 if xp is np else like.dtype)
+    if x.dtype not in (xp.float32, xp.float64):
+        raise DataError(
+            f"vectors have dtype {x.dtype}; tensors are contracted with float32 or float64"
+        )
+    return x

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from restpoint.array import Array, to_host
+from restpoint.array import Array, require_memory, to_host
 from restpoint.errors import DataError
 
 # Numbers in one block of centred samples: 2 MB.
@@ -42,6 +42,7 @@ def covariance(
     largest deviations, which W enlarges twice, by the square of the condition of X. Here W enlarges them once.
     """
     side = int(X.shape[1]) if whitening is None else whitening.shape[1]
+    require_memory(3 * 8 * side**2, f"the covariance of {side:,} features")
     total = np.zeros((side, side))
     for block in blocks(X, mean):
         rows = block if whitening is None else block @ whitening

@@ -14,7 +14,7 @@ from restpoint.kernels.base import Kept, Kernel, Vectors
 from restpoint.kernels.choice import Support
 from restpoint.kernels.layout import Layout
 from restpoint.kernels.passes import RANGE, Passes, depth
-from restpoint.kernels.reference import Reference
+from restpoint.kernels.reference import HELD, Reference
 from restpoint.kernels.spectra import spectral_bound
 from restpoint.kernels.threads import count
 
@@ -45,6 +45,10 @@ class Dense(Kernel):
 
     def all_partials(self, xs: Vectors) -> Vectors:
         return self._all_partials(xs)
+
+    @property
+    def numbers_a_start(self) -> int:
+        return HELD * (self.layout.rows + self.layout.columns)
 
     def magnitudes(self, xs: Vectors) -> Vectors:
         return self._all_partials(xs, absolute=True)
@@ -133,6 +137,7 @@ class Dense(Kernel):
 
     def _arranged(self, xs: Vectors) -> tuple[Vectors, tuple[int, ...], np.dtype]:
         """The vectors in the order of memory, one axis of starts, in the working precision; their batch and dtype."""
+        xs = self.fitted(xs)
         batch = np.broadcast_shapes(*(x.shape[:-1] for x in xs))
         dtype = np.result_type(*(x.dtype for x in xs))
         working = np.result_type(dtype, self.tensor.dtype)

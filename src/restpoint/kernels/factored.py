@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, convert, namespace, to_host
+from restpoint.array import Array, convert, namespace, product_up, to_host
 from restpoint.kernels.base import Kept, Kernel, Vectors
-from restpoint.kernels.spectra import squared_spectral_norm
+from restpoint.kernels.spectra import squared_spectral_norm, unscaled
 
 
 class Factored(Kernel):
@@ -38,6 +38,10 @@ class Factored(Kernel):
     def keep(self, xs: Vectors, carried: Any = None) -> Kept:
         return _KeptCoefficients(self, xs, carried)
 
+    @property
+    def numbers_a_start(self) -> int:
+        return 2 * len(self.sizes) * int(self.weights.shape[0])
+
     def magnitudes(self, xs: Vectors) -> Vectors:
         absolute = tuple(namespace(factor).abs(factor) for factor in self.factors)
         return Factored(namespace(self.weights).abs(self.weights), absolute).all_partials(xs)
@@ -48,26 +52,52 @@ class Factored(Kernel):
 
     def largest(self) -> float:
         """sum_r |weights_r| prod_m max |a_mr|."""
-        peaks = [np.max(np.abs(_host(factor)), axis=0) for factor in self.factors]
-        return float(np.sum(np.abs(_host(self.weights)) * reduce(np.multiply, peaks)))
+        weights, factors, exponent = self.balanced()
+        peaks = [np.max(np.abs(factor), axis=0) for factor in factors]
+        return self._up(float(np.sum(np.abs(weights) * reduce(np.multiply, peaks))), exponent)
+
+    def amplification(self) -> float:
+        """(1 + sum_r |weights_r|) prod_m (1 + max |a_mr|): factors apart may be larger than all that they make."""
+        peaks = [float(np.max(np.abs(_host(factor)))) for factor in self.factors]
+        total = math.fsum(np.abs(_host(self.weights)).tolist())
+        return product_up(1.0 + total, *(1.0 + peak for peak in peaks))
 
     def spectral_bound(self) -> float:
         """The lesser of sum_r |weights_r| prod_m ||a_mr|| and, for orthogonal-like factors, a product of norms.
 
         |A(x)| <= max_r |weights_r| ||F_1'x_1|| ||F_2'x_2|| prod over m > 2 of max_r |a_mr'x_m|.
         """
-        weights, factors = np.abs(_host(self.weights)), [_host(factor) for factor in self.factors]
+        weights, factors, exponent = self.balanced()
         lengths = [np.sqrt(np.sum(factor**2, axis=0)) for factor in factors]
-        by_terms = float(np.sum(weights * reduce(np.multiply, lengths)))
-        norms = [math.sqrt(squared_spectral_norm(factor)) for factor in factors]
-        tops = [float(np.max(length)) for length in lengths]
-        by_norms = math.inf
-        for i in range(len(factors)):
-            for j in range(i):
-                rest = (tops[m] for m in range(len(factors)) if m not in (i, j))
-                by_norms = min(by_norms, norms[i] * norms[j] * math.prod(rest))
-        bound = min(by_terms, float(np.max(weights)) * by_norms)
-        return bound * (1.0 + 4.0 * np.finfo(np.float64).eps * (sum(self.sizes) + weights.size))
+        by_terms = float(np.sum(np.abs(weights) * reduce(np.multiply, lengths)))
+        norms = [math.sqrt(squared_spectral_norm(_host(factor))) for factor in self.factors]
+        tops = [_longest_column(_host(factor)) for factor in self.factors]
+        heaviest, modes = float(np.max(np.abs(_host(self.weights)))), range(len(factors))
+        by_norms = min(
+            product_up(heaviest, norms[i], norms[j], *(tops[m] for m in modes if m not in (i, j)))
+            for i in modes
+            for j in range(i)
+        )
+        return min(self._up(by_terms, exponent), self._up(by_norms))
+
+    def balanced(self) -> tuple[np.ndarray, list[np.ndarray], int]:
+        """Weights, factors and an exponent e: the tensor is 2^e times theirs; on the host, in float64.
+
+        Every column of a factor, and the largest weight, is at least 1/2 and below 1 at its largest entry, by powers
+        of 2 (exact but for what is far too small to count), so that products of them neither overflow nor vanish.
+        """
+        scaled = [_columns_below_one(_host(factor)) for factor in self.factors]
+        weights, exponents = np.frexp(_host(self.weights))
+        exponents = reduce(np.add, (own for _, own in scaled), exponents.astype(np.int64))
+        used = (weights != 0.0) & np.all([np.any(F != 0.0, axis=0) for F, _ in scaled], axis=0)
+        top = int(np.max(exponents[used], initial=-(2**62))) if np.any(used) else 0
+        shift = np.clip(exponents - top, -2000, 0)
+        return np.where(used, np.ldexp(weights, shift), 0.0), [F for F, _ in scaled], top
+
+    def _up(self, bound: float, exponent: int = 0) -> float:
+        """The bound times 2^exponent, raised by its own rounding errors."""
+        slack = 1.0 + 4.0 * np.finfo(np.float64).eps * (sum(self.sizes) + self.weights.shape[0])
+        return unscaled(bound * slack, exponent)
 
     def converted(self, like: Array) -> Factored:
         weights = convert(self.weights, like)
@@ -84,9 +114,9 @@ class _KeptCoefficients(Kept):
     kernel: Factored
 
     def __init__(self, kernel: Factored, xs: Vectors, carried: Any = None) -> None:
-        super().__init__(kernel, xs)
+        super().__init__(kernel, kernel.fitted(xs))
         self._coefficients = (
-            [x @ factor for x, factor in zip(xs, kernel.factors, strict=True)]
+            [x @ factor for x, factor in zip(self.xs, kernel.factors, strict=True)]
             if carried is None
             else list(carried)
         )
@@ -120,3 +150,16 @@ class _KeptCoefficients(Kept):
 
 def _host(array: Array) -> np.ndarray:
     return np.asarray(to_host(array), dtype=np.float64)
+
+
+def _columns_below_one(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns times powers of 2, their largest entries in [1/2, 1), and the exponents taken out."""
+    exponents = np.frexp(np.max(np.abs(factor), axis=0))[1].astype(np.int64)
+    return np.ldexp(factor, -exponents), exponents
+
+
+def _longest_column(factor: np.ndarray) -> float:
+    """max_r ||a_r||, up to rounding: no square vanishes."""
+    columns, exponents = _columns_below_one(factor)
+    lengths = np.sqrt(np.sum(columns**2, axis=0))
+    return max(unscaled(float(s), int(e)) for s, e in zip(lengths, exponents, strict=True))

@@ -97,6 +97,7 @@ class Moments(Kernel):
 
     def all_partials(self, xs: Vectors) -> Vectors:
         """Vectors that are one and the same object (tied modes) are multiplied once."""
+        xs = self.fitted(xs)
         places, firsts = distinct(xs)
         batch, xp = xs[0].shape[:-1], namespace(*xs)
         points = xp.stack([xp.reshape(xs[m], (-1, self.sizes[m])) for m in firsts], axis=1)
@@ -259,7 +260,7 @@ class _KeptCoefficients(Kept):
     kernel: Moments
 
     def __init__(self, kernel: Moments, xs: Vectors, carried: Any = None) -> None:
-        super().__init__(kernel, xs)
+        super().__init__(kernel, kernel.fitted(xs))
         nothing = ((None,) * len(xs),) * 2
         self._c, self._covered = (list(part) for part in carried or nothing)
         self._partials: dict[int, Array] = {}

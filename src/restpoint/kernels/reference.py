@@ -13,6 +13,10 @@ from restpoint.kernels.base import Kept, Kernel, Vectors
 from restpoint.kernels.spectra import spectral_bound
 
 
+# Arrays of the length of a group of modes that each start has at a time: u, w, what is carried on, and temporaries.
+HELD = 4
+
+
 class Reference(Kernel):
     """All partials by two matrix products, w = v M' and s = u M: 2 reads of A, whatever the number of starts."""
 
@@ -39,6 +43,7 @@ class Reference(Kernel):
         return self.keep(xs).partial(i)
 
     def all_partials(self, xs: Vectors) -> Vectors:
+        xs = self.fitted(xs)
         first, second = xs[: self.first], xs[self.first :]
         w, s = self.onto_first(second), self.onto_second(first)
         return groups.partials(w, first) + groups.partials(s, second)
@@ -53,6 +58,10 @@ class Reference(Kernel):
     def onto_second(self, first: Vectors) -> Array:
         """s = M'u per start."""
         return groups.outer(first) @ self.matrix
+
+    @property
+    def numbers_a_start(self) -> int:
+        return HELD * sum(self.matrix.shape)
 
     def magnitudes(self, xs: Vectors) -> Vectors:
         return Reference(abs(self.tensor)).all_partials(xs)
@@ -85,7 +94,7 @@ class KeptProducts(Kept):
     kernel: Reference
 
     def __init__(self, kernel: Reference, xs: Vectors) -> None:
-        super().__init__(kernel, xs)
+        super().__init__(kernel, kernel.fitted(xs))
         self._w: Array | None = None
         self._s: Array | None = None
 

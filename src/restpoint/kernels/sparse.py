@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from restpoint.array import Array, namespace
-from restpoint.errors import CapabilityError, DataError, ShapeError
+from restpoint.errors import CapabilityError, DataError
 from restpoint.kernels import threads
 from restpoint.kernels.base import Kernel, Vectors
 
@@ -127,10 +127,10 @@ class Sparse(Kernel):
 
     def _contract(self, xs: Vectors, what: int, rest: tuple[int, ...]) -> list[Array]:
         """The partials that ``what`` names, of the modes (own, *rest); rubbish in place of the others."""
+        xs = self.fitted(xs)
         answer = np.result_type(*xs)
         kind = np.result_type(self.values, answer)
-        answer = answer if answer.kind == "f" else kind
-        batch = self._batch(xs, kind)
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in xs))
         starts, modes = math.prod(batch), (self.own, *rest)
         shapes = [(*batch, self.sizes[m]) for m in modes]
         points = [
@@ -146,16 +146,6 @@ class Sparse(Kernel):
             for into, total in zip(found, sums, strict=True):
                 into[begin:end] = total[:, : end - begin].T
         return [part.reshape(shape) for part, shape in zip(found, shapes, strict=True)]
-
-    def _batch(self, xs: Vectors, kind: np.dtype) -> tuple[int, ...]:
-        """The batch of the vectors, which fit: compiled loops read whatever lies in memory."""
-        if kind not in (np.float32, np.float64):
-            raise DataError(f"sparse tensors are contracted in float32 or float64, got {kind}")
-        if tuple(x.shape[-1] for x in xs) != self.sizes:
-            raise ShapeError(
-                f"vectors have shapes {[x.shape for x in xs]}; expected last axes {self.sizes}"
-            )
-        return np.broadcast_shapes(*(x.shape[:-1] for x in xs))
 
     def _pass(self, tables: list[np.ndarray], what: int, rest: tuple[int, ...]) -> list[np.ndarray]:
         """One pass over the nonzeros; each thread takes slices and has its own sums, added up in a fixed order."""

@@ -50,7 +50,7 @@ def largest_eigenvalue_between(Q: np.ndarray) -> tuple[float, float]:
         low = math.ldexp(attained, exponent)
     except OverflowError:
         low = -math.inf
-    high = _unscaled(min(bounds), exponent)
+    high = unscaled(min(bounds), exponent)
     # Not of the scaled matrix, whose smallest entries may have become 0: this one decides the sign.
     return low, min(high, _gershgorin(Q)) if side <= LARGEST_EXACT_SIDE else high
 
@@ -65,7 +65,7 @@ def squared_spectral_norm(A: np.ndarray, *, largest_side: int = LARGEST_SIDE) ->
         # ||fl(AA') - AA'||_2 <= gamma_k || |A||A'| ||_F <= gamma_k ||A||_F^2, k the inner dimension.
         rounding = 1.001 * gamma(max(rows, columns) + 1) * bound
         bound = min(bound, largest_eigenvalue(0.5 * gram + 0.5 * gram.T) + rounding)
-    return _unscaled(bound, 2 * exponent)
+    return unscaled(bound, 2 * exponent)
 
 
 def spectral_bound(A: np.ndarray) -> float:
@@ -99,7 +99,7 @@ def spectral_bound(A: np.ndarray) -> float:
         rounding = 1.001 * gamma(total // side + 2) * frobenius
         squares.append(largest_eigenvalue(0.5 * gram + 0.5 * gram.T) + rounding)
     bound = min(squares)
-    return _unscaled(math.nextafter(math.sqrt(bound), math.inf), exponent) if bound > 0 else 0.0
+    return unscaled(math.nextafter(math.sqrt(bound), math.inf), exponent) if bound > 0 else 0.0
 
 
 def _pieces(A: np.ndarray, group: tuple[int, ...], exponent: int) -> Iterator[np.ndarray]:
@@ -130,7 +130,8 @@ def _scaled(A: np.ndarray) -> tuple[np.ndarray, int]:
     return (np.ldexp(A, -exponent), exponent) if exponent else (A, 0)
 
 
-def _unscaled(bound: float, exponent: int) -> float:
+def unscaled(bound: float, exponent: int) -> float:
+    """bound 2^exponent, rounded up."""
     if bound == 0.0 or exponent == 0:
         return bound
     try:

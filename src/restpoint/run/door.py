@@ -177,7 +177,8 @@ def _like(problem: Problem, given: Blocks | None) -> Array:
 
 def _check_memory(problem: Problem, count: int, like: Array) -> None:
     entry = namespace(like).finfo(like.dtype).bits // 8
-    start = COPIES * entry * sum(map(math.prod, problem.shapes)) + BOOKS
+    numbers = COPIES * sum(map(math.prod, problem.shapes)) + problem.smooth.numbers_a_start
+    start = entry * numbers + BOOKS
     require_memory(count * start, f"a run from {count:,} starts")
 
 

@@ -7,12 +7,11 @@ from the claim that they support.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restpoint.array import Array, is_array, to_host
+from restpoint.array import Array, is_array, product_up, to_host
 
 if TYPE_CHECKING:
     from restpoint.sets import Set
@@ -80,20 +79,6 @@ def power(base: float, exponent: float) -> float:
     try:
         return float(base**exponent)
     except OverflowError:
-        return math.inf
-
-
-def product_up(*factors: float, over: tuple[float, ...] = ()) -> float:
-    """The product of numbers >= 0, divided by those in ``over``, rounded up; 0 where a factor is 0.
-
-    Exact until the last step, so that no intermediate result overflows or underflows.
-    """
-    if 0.0 in factors:
-        return 0.0
-    try:
-        exact = math.prod(map(Fraction, factors)) / math.prod(map(Fraction, over))
-        return math.nextafter(float(exact), math.inf)
-    except OverflowError:  # also of Fraction(inf)
         return math.inf
 
 

@@ -30,7 +30,7 @@ def tensor(name: str, value: Any, *, order: int | None = None, min_order: int = 
 def memory_mapped(name: str, path: Any) -> np.ndarray:
     """The array of a .npy file, mapped into memory and not read yet."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError as error:
         raise DataError(f"{name} names a file that does not exist: {path}") from error
     except (OSError, ValueError, EOFError) as error:
@@ -38,6 +38,14 @@ def memory_mapped(name: str, path: Any) -> np.ndarray:
             f"{name} = {str(path)!r} cannot be read as a .npy file ({error}); it may be truncated, or hold objects: "
             "write it anew with numpy.save"
         ) from error
+    if not isinstance(found, np.memmap):
+        with found:
+            names = ", ".join(map(repr, found.files))
+        raise DataError(
+            f"{name} = {str(path)!r} is an archive of arrays ({names}), which cannot be mapped; write one of them with "
+            "numpy.save, or give the array itself"
+        )
+    return found
 
 
 def vector(name: str, value: Any, size: int, like: Array, *, because: str) -> Array:

@@ -14,8 +14,8 @@ from restpoint.array import (
     UNIT_ROUNDOFF,
     Array,
     gamma,
-    is_array,
     namespace,
+    read,
     real_number,
     require_memory,
     to_host,
@@ -75,7 +75,7 @@ def observed(A: Any, squared_norm: Any = None) -> Observed:
 
 def _of_array(A: Any) -> Observed:
     masked = np.ma.getmaskarray(A) if isinstance(A, np.ma.MaskedArray) else None
-    A = np.ma.getdata(A) if masked is not None else A if is_array(A) else _read(A)
+    A = np.ma.getdata(A) if masked is not None else _read(A)
     known = _known(A, masked)
     if known is None:
         kernel = dense(_checks.tensor("A", A, min_order=2))
@@ -98,14 +98,14 @@ def _of_array(A: Any) -> Observed:
     return Observed(data, dense(xp.astype(known, kind)), _norm_of(data))
 
 
-def _read(A: Any) -> np.ndarray:
-    """What is no array yet."""
-    if hasattr(A, "toarray") or hasattr(A, "todense"):
+def _read(A: Any) -> Array:
+    """An array of any library, NaN and all."""
+    if any(hasattr(A, word) for word in ("toarray", "todense", "subs")):
         raise DataError(
             f"A is sparse ({type(A).__name__}); give SparseTensor(A) if what is not stored is zero, a dense array with "
             "NaN if it is missing"
         )
-    return np.asarray(A)
+    return read("A", A)
 
 
 def _of_few(A: np.ndarray, known: np.ndarray) -> Observed:
@@ -187,12 +187,19 @@ def _pieces(array: np.ndarray) -> Iterator[np.ndarray]:
 
 def _norm_of_factors(kernel: Factored) -> Norm:
     """sum_rs w_r w_s prod_m (a_mr'a_ms)."""
-    weights = np.asarray(to_host(kernel.weights), dtype=np.float64)
-    factors = [np.asarray(to_host(F), dtype=np.float64) for F in kernel.factors]
+    weights, factors, exponent = kernel.balanced()
     value, size = (
         float(np.sum(reduce(np.multiply, [F.T @ F for F in parts], np.outer(w, w))))
         for w, parts in ((weights, factors), (np.abs(weights), [np.abs(F) for F in factors]))
     )
     depth = sum(kernel.sizes) + 2 * len(factors) + weights.size**2
     error = SLACK * gamma(depth) * size + UNIT_ROUNDOFF * size
-    return Norm(max(value, 0.0), error)
+    return Norm(_scaled(max(value, 0.0), 2 * exponent), _scaled(error, 2 * exponent))
+
+
+def _scaled(number: float, exponent: int) -> float:
+    """number 2^exponent, infinite where it overflows."""
+    try:
+        return math.ldexp(number, exponent)
+    except OverflowError:
+        return math.inf

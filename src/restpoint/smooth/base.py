@@ -168,6 +168,11 @@ class Smooth(ABC):
         return twin
 
     @property
+    def numbers_a_start(self) -> int:
+        """How many numbers an evaluation holds for each start, points and gradients aside; 0 where it is not known."""
+        return 0
+
+    @property
     def terms(self) -> int | None:
         """The number N of summands of a finite sum, or None."""
         return None

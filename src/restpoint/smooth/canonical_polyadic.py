@@ -19,6 +19,7 @@ from restpoint.array import (
     gamma,
     inner,
     namespace,
+    product_up,
     to_host,
 )
 from restpoint.errors import DataError, ShapeError
@@ -108,6 +109,11 @@ class CanonicalPolyadic(Smooth):
     def like(self) -> Array:
         return self.observed.data.like
 
+    @property
+    def numbers_a_start(self) -> int:
+        R, (data, mask, _) = self.rank, self.observed
+        return R * data.numbers_a_start + R * (R + 1) // 2 * mask.numbers_a_start
+
     def converted(self, like: Array) -> CanonicalPolyadic:
         moved = self.observed.converted(like)
         if moved is self.observed:
@@ -142,7 +148,7 @@ class CanonicalPolyadic(Smooth):
         d, R = len(self.sizes), self.rank
         radii = [_bounds.largest_norm(s, n) for s, n in zip(sets, self.shapes, strict=True)]
         weights = [float(w) for w in self.weights]
-        sizes = [_bounds.product_up(w, *radii[r::R]) for r, w in enumerate(weights)]
+        sizes = [product_up(w, *radii[r::R]) for r, w in enumerate(weights)]
         total = math.nextafter(math.fsum(sizes), math.inf)
         sigma = self.observed.data.spectral_bound()
         both = ((2 * d - 1) * total + (d - 1) * sigma) * (1.0 + 8.0 * UNIT_ROUNDOFF)
@@ -151,9 +157,9 @@ class CanonicalPolyadic(Smooth):
             w = weights[k % R]
             others = list(radii[k % R :: R])
             del others[k // R]
-            blockwise.append(_bounds.product_up(w, w, *others, *others))
+            blockwise.append(product_up(w, w, *others, *others))
             # size_r / R_ir^2 = w_r prod over j but i of R_jr / R_ir; a block of one point does not move
-            joint.append(_bounds.product_up(w, *others, both, over=(radius,)) if radius else 0.0)
+            joint.append(product_up(w, *others, both, over=(radius,)) if radius else 0.0)
         return Facts(joint=_finite(joint), blockwise=_finite(blockwise), lower_bound=0.0)
 
     def rounding(self, xs: Blocks) -> tuple[Array, Blocks] | None:
@@ -255,7 +261,7 @@ class CanonicalPolyadic(Smooth):
         sums = [1.0 + xp.sum(xp.sum(X, axis=-1), axis=-1) for X in sizes]
         growth = reduce(lambda a, b: a * b, sums) ** 2
         depths = sum(data.depth(i) + mask.depth(i) + n for i, n in enumerate(self.sizes))
-        heavy = (1.0 + data.largest()) * (1.0 + float(np.sum(self.weights))) ** 2
+        heavy = data.amplification() * (1.0 + float(np.sum(self.weights))) ** 2
         return underflow(sizes[0], 16 * self.rank**2 * depths) * heavy * growth
 
 

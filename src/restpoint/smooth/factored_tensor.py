@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from restpoint.array import namespace
-from restpoint.errors import ShapeError
+from restpoint.errors import ShapeError, described
 from restpoint.kernels.factored import Factored
 from restpoint.smooth import _checks
 from restpoint.smooth.base import Blocks
@@ -16,7 +16,7 @@ from restpoint.smooth.multilinear import MultilinearForm
 class FactoredTensor(MultilinearForm):
     r"""f(x) = sign sum_r weights_r prod_m a_mr'x_m: a tensor in CP form, never formed.
 
-    ``cp`` is a pair (weights, factors), such as tensorly's CPTensor: factors are matrices (n_m, R), weights have R
+    ``cp`` is a pair (weights, factors), such as tensorly's CPTensor, or a ktensor of pyttb: factors are matrices (n_m, R), weights have R
     entries or are None (all 1). A gradient costs O(R sum n_m). Facts: see ``MultilinearForm``.
 
     >>> import numpy as np
@@ -26,11 +26,14 @@ class FactoredTensor(MultilinearForm):
     """
 
     def __init__(self, cp: Any, sign: float = -1.0, *, tied: Sequence[int] | None = None) -> None:
+        if hasattr(cp, "factor_matrices"):  # a ktensor of pyttb
+            cp = cp.weights, cp.factor_matrices
         try:
             weights, factors = cp
+            factors = list(factors)
         except (TypeError, ValueError) as error:
             raise ShapeError(
-                f"cp must be a pair (weights, factors), got {type(cp).__name__}"
+                f"cp must be a pair (weights, factors) with one matrix for each mode, got {described(cp)}"
             ) from error
         matrices = [
             _checks.tensor(f"factors[{m}]", factor, order=2) for m, factor in enumerate(factors)

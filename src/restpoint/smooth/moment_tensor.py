@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, gamma, inner, namespace
+from restpoint.array import Array, gamma, inner, namespace, truth
 from restpoint.errors import CapabilityError, DataError, ShapeError
 from restpoint.kernels import covariance
 from restpoint.kernels.moments import Moments, distinct, products
@@ -32,7 +33,8 @@ class MomentTensor(MultilinearForm):
 
     A gradient costs one read of X (NumPy arrays with their rows one after the other), no copy, and few temporaries. As
     a sum of N terms it can be sampled (``MiniBatch``): rows for the moment, while pairings are taken in full.
-    X is dense: a sparse matrix would have to be centred in products of their own.
+    X is dense: a sparse matrix would have to be centred in products of their own. A name of a .npy file is mapped into
+    memory.
 
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]])
@@ -59,11 +61,12 @@ class MomentTensor(MultilinearForm):
         sign: float = -1.0,
         tied: Sequence[int] | None = None,
     ) -> None:
-        data = _samples(X)
-        if isinstance(order, bool) or order not in (3, 4):
+        data = _samples(_checks.memory_mapped("X", X) if isinstance(X, (str, Path)) else X)
+        if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order not in (3, 4):
             raise DataError(
                 f"order must be 3 or 4, got {order!r}; for order 2 use Quadratic with the covariance"
             )
+        cumulant, centered = truth("cumulant", cumulant), truth("centered", centered)
         if cumulant and not centered:
             raise DataError("cumulant=True needs centered=True: cumulants do not feel the mean")
         if whiten is not False and not centered:

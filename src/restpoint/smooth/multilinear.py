@@ -9,8 +9,10 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restpoint.array import Array, gamma, inner, namespace, real_number
-from restpoint.errors import DataError, ShapeError
+import numpy as np
+
+from restpoint.array import Array, gamma, inner, namespace, product_up, real_number, whole_number
+from restpoint.errors import DataError, ShapeError, described
 from restpoint.kernels import Kept, Kernel, Vectors, dense
 from restpoint.smooth import _bounds, _checks
 from restpoint.smooth._rounding import SLACK, underflow
@@ -18,6 +20,16 @@ from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth, Sweep
 
 if TYPE_CHECKING:
     from restpoint.sets import Set
+
+
+# What tensors that are not dense can be told by, in the libraries in use, and the form for them.
+OTHER_FORMS = {
+    "toarray": "SparseTensor",
+    "todense": "SparseTensor",
+    "subs": "SparseTensor",
+    "factors": "FactoredTensor",
+    "factor_matrices": "FactoredTensor",
+}
 
 
 class MultilinearForm(Smooth):
@@ -46,6 +58,10 @@ class MultilinearForm(Smooth):
     @property
     def like(self) -> Array:
         return self.kernel.like
+
+    @property
+    def numbers_a_start(self) -> int:
+        return self.kernel.numbers_a_start
 
     def converted(self, like: Array) -> MultilinearForm:
         kernel = self.kernel.converted(like)
@@ -83,12 +99,12 @@ class MultilinearForm(Smooth):
         of_modes = [radii[k] for k in self.block_of]
         joint, blockwise = (
             tuple(
-                _bounds.product_up(factor, m, sigma, *of_modes, over=(r, r)) if factor else 0.0
+                product_up(factor, m, sigma, *of_modes, over=(r, r)) if factor else 0.0
                 for factor, m, r in zip(factors, counts, radii, strict=True)
             )
             for factors in ([d - 1] * len(counts), [m - 1 for m in counts])
         )
-        size = _bounds.product_up(sigma, *of_modes)
+        size = product_up(sigma, *of_modes)
         return Facts(
             joint=_finite(joint),
             blockwise=_finite(blockwise),
@@ -134,7 +150,7 @@ class MultilinearForm(Smooth):
             lambda a, b: a * b, (1.0 + xp.sum(magnitude, axis=-1) for magnitude in magnitudes)
         )
         operations = 8 * sum(self.kernel.depth(m) + n for m, n in enumerate(self.kernel.sizes))
-        return underflow(magnitudes[0], operations) * (1.0 + self.kernel.largest()) * growth
+        return underflow(magnitudes[0], operations) * self.kernel.amplification() * growth
 
 
 class Multilinear(MultilinearForm):
@@ -161,6 +177,11 @@ class Multilinear(MultilinearForm):
     def __init__(self, A: Any, sign: float = -1.0, *, tied: Sequence[int] | None = None) -> None:
         if isinstance(A, (str, Path)):
             A = _checks.memory_mapped("A", A)
+        for attribute, form in OTHER_FORMS.items():
+            if hasattr(A, attribute):
+                raise DataError(
+                    f"A is not dense ({described(A)}); expected an array of all entries: give {form}(A) instead"
+                )
         super().__init__(dense(_checks.tensor("A", A, min_order=2)), sign, tied)
 
     @property
@@ -219,9 +240,9 @@ def _blocks_of_modes(sizes: tuple[int, ...], tied: Sequence[int] | None) -> tupl
     """The block of every mode: 0, 1, 2, ... in order of appearance, equal sizes where tied."""
     if tied is None:
         return tuple(range(len(sizes)))
-    if not isinstance(tied, (tuple, list)):
+    if not isinstance(tied, (tuple, list, np.ndarray)) or np.ndim(tied) != 1:
         raise DataError(f"tied must be a list of block numbers, one per mode, got {tied!r}")
-    blocks = tuple(tied)
+    blocks = tuple(whole_number(f"tied[{m}]", block, 0) for m, block in enumerate(tied))
     if len(blocks) != len(sizes):
         raise ShapeError(f"tied has {len(blocks)} entries; A has {len(sizes)} modes")
     firsts = list(dict.fromkeys(blocks))

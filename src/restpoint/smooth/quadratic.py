@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace, to_host, truth
+from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace, product_up, to_host, truth
 from restpoint.errors import DataError, ShapeError
 from restpoint.kernels.spectra import largest_eigenvalue_between
 from restpoint.smooth import _bounds, _checks
@@ -144,7 +144,7 @@ class Quadratic(Smooth):
             b = np.asarray(to_host(self.b), dtype=np.float64)
             direction, unit = _bounds.scaled(b)
             norm = float(np.linalg.norm(direction)) * (1.0 + gamma(b.size + 4))
-            slope = _bounds.product_up(unit, norm)
+            slope = product_up(unit, norm)
             # min over 0 <= r <= R of smallest r^2/2 - slope r
             deepest = slope / smallest if smallest * radius > slope else radius
             by_norms = (0.5 * smallest * deepest - slope) * deepest

@@ -51,6 +51,10 @@ class Sum(Smooth):
         double = (like for like in likes if like.dtype == namespace(like).float64)
         return next(double, likes[0] if likes else None)
 
+    @property
+    def numbers_a_start(self) -> int:
+        return sum(part.numbers_a_start for part in self.parts)
+
     def converted(self, like: Array) -> Smooth:
         parts = tuple(part.converted(like) for part in self.parts)
         same = all(new is old for new, old in zip(parts, self.parts, strict=True))
