@@ -3,7 +3,8 @@
 Eight rows share each load of the vectors and each store of the column sums; a range of columns is short enough for
 both to stay in cache. A list says which rows to read. Where fewer than eight are left, the last is read again with
 factor 0. Sums over a range go to memory before the next range begins, so that no sum is deeper than the longest range
-plus the number of ranges. Vectors and answers have shape (starts, length); answers are added to.
+plus the number of ranges. The first ``lead`` columns of a range are done by themselves, so that what follows begins a
+cache line, in the rows and in the vectors. Vectors and answers have shape (starts, length); answers are added to.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def loops(storage: str, working: str) -> Loops:
     matrix = types.Array(getattr(types, storage), 2, "C", readonly=True)
     given, answer = types.Array(number, 2, "C", readonly=True), types.Array(number, 2, "C")
     numbers = types.Array(whole, 1, "C", readonly=True)
-    both = types.void(matrix, numbers, given, given, answer, answer, whole)
+    both = types.void(matrix, numbers, given, given, answer, answer, whole, whole)
     onto_rows = types.void(matrix, numbers, given, answer, numbers, numbers, whole)
-    onto_columns = types.void(matrix, numbers, given, answer, whole)
+    onto_columns = types.void(matrix, numbers, given, answer, whole, whole)
 
     def compiled(signature: Any, function: Callable[..., None]) -> Callable[..., None]:
         return njit(signature, fastmath=FAST, nogil=True, cache=True)(function)
@@ -53,7 +54,7 @@ def loops(storage: str, working: str) -> Loops:
 def _make_both(absolute: bool) -> Callable[..., None]:
     """w += M v and s += M'u over the listed rows, from one read of M, or of |M|."""
 
-    def both(matrix, rows, u, v, w, s, length):  # type: ignore[no-untyped-def]
+    def both(matrix, rows, u, v, w, s, length, lead):  # type: ignore[no-untyped-def]
         last, columns = len(rows) - 1, matrix.shape[1]
         nothing = w.dtype.type(0)
         for begin in range(0, columns, length):
@@ -64,11 +65,6 @@ def _make_both(absolute: bool) -> Callable[..., None]:
                 r2, r3 = rows[min(block + 2, last)], rows[min(block + 3, last)]
                 r4, r5 = rows[min(block + 4, last)], rows[min(block + 5, last)]
                 r6, r7 = rows[min(block + 6, last)], rows[min(block + 7, last)]
-                # Slices, indexed from 0: a range that begins elsewhere is not vectorised.
-                m0, m1 = matrix[r0, begin:end], matrix[r1, begin:end]
-                m2, m3 = matrix[r2, begin:end], matrix[r3, begin:end]
-                m4, m5 = matrix[r4, begin:end], matrix[r5, begin:end]
-                m6, m7 = matrix[r6, begin:end], matrix[r7, begin:end]
                 for k in range(u.shape[0]):
                     u0, u1 = u[k, r0], u[k, r1] if live > 1 else nothing
                     u2, u3 = u[k, r2] if live > 2 else nothing, u[k, r3] if live > 3 else nothing
@@ -76,25 +72,33 @@ def _make_both(absolute: bool) -> Callable[..., None]:
                     u6, u7 = u[k, r6] if live > 6 else nothing, u[k, r7] if live > 7 else nothing
                     w0, w1, w2, w3 = nothing, nothing, nothing, nothing
                     w4, w5, w6, w7 = nothing, nothing, nothing, nothing
-                    vk, sk = v[k, begin:end], s[k, begin:end]
-                    for q in range(end - begin):
-                        x = vk[q]
-                        a0, a1, a2, a3 = m0[q], m1[q], m2[q], m3[q]
-                        a4, a5, a6, a7 = m4[q], m5[q], m6[q], m7[q]
-                        if absolute:
-                            a0, a1, a2, a3 = abs(a0), abs(a1), abs(a2), abs(a3)
-                            a4, a5, a6, a7 = abs(a4), abs(a5), abs(a6), abs(a7)
-                        w0 += a0 * x
-                        w1 += a1 * x
-                        w2 += a2 * x
-                        w3 += a3 * x
-                        w4 += a4 * x
-                        w5 += a5 * x
-                        w6 += a6 * x
-                        w7 += a7 * x
-                        sk[q] += ((u0 * a0 + u1 * a1) + (u2 * a2 + u3 * a3)) + (
-                            (u4 * a4 + u5 * a5) + (u6 * a6 + u7 * a7)
-                        )
+                    low, cut = begin, min(begin + lead, end)
+                    for high in (cut, end):
+                        # Slices, indexed from 0: a range that begins elsewhere is not vectorised.
+                        m0, m1 = matrix[r0, low:high], matrix[r1, low:high]
+                        m2, m3 = matrix[r2, low:high], matrix[r3, low:high]
+                        m4, m5 = matrix[r4, low:high], matrix[r5, low:high]
+                        m6, m7 = matrix[r6, low:high], matrix[r7, low:high]
+                        vk, sk = v[k, low:high], s[k, low:high]
+                        for q in range(high - low):
+                            x = vk[q]
+                            a0, a1, a2, a3 = m0[q], m1[q], m2[q], m3[q]
+                            a4, a5, a6, a7 = m4[q], m5[q], m6[q], m7[q]
+                            if absolute:
+                                a0, a1, a2, a3 = abs(a0), abs(a1), abs(a2), abs(a3)
+                                a4, a5, a6, a7 = abs(a4), abs(a5), abs(a6), abs(a7)
+                            w0 += a0 * x
+                            w1 += a1 * x
+                            w2 += a2 * x
+                            w3 += a3 * x
+                            w4 += a4 * x
+                            w5 += a5 * x
+                            w6 += a6 * x
+                            w7 += a7 * x
+                            sk[q] += ((u0 * a0 + u1 * a1) + (u2 * a2 + u3 * a3)) + (
+                                (u4 * a4 + u5 * a5) + (u6 * a6 + u7 * a7)
+                            )
+                        low = high
                     found = (w0, w1, w2, w3, w4, w5, w6, w7)
                     for j in range(live):
                         w[k, rows[block + j]] += found[j]
@@ -142,7 +146,7 @@ def _onto_rows(matrix, rows, v, w, begins, ends, length):  # type: ignore[no-unt
         first = after
 
 
-def _onto_columns(matrix, rows, u, s, length):  # type: ignore[no-untyped-def]
+def _onto_columns(matrix, rows, u, s, length, lead):  # type: ignore[no-untyped-def]
     """s += M'u over the listed rows."""
     count, columns = len(rows), matrix.shape[1]
     whole = count - count % 8
@@ -151,18 +155,21 @@ def _onto_columns(matrix, rows, u, s, length):  # type: ignore[no-untyped-def]
         for block in range(0, whole, 8):
             r0, r1, r2, r3 = rows[block], rows[block + 1], rows[block + 2], rows[block + 3]
             r4, r5, r6, r7 = rows[block + 4], rows[block + 5], rows[block + 6], rows[block + 7]
-            m0, m1 = matrix[r0, begin:end], matrix[r1, begin:end]
-            m2, m3 = matrix[r2, begin:end], matrix[r3, begin:end]
-            m4, m5 = matrix[r4, begin:end], matrix[r5, begin:end]
-            m6, m7 = matrix[r6, begin:end], matrix[r7, begin:end]
             for k in range(u.shape[0]):
                 u0, u1, u2, u3 = u[k, r0], u[k, r1], u[k, r2], u[k, r3]
                 u4, u5, u6, u7 = u[k, r4], u[k, r5], u[k, r6], u[k, r7]
-                sk = s[k, begin:end]
-                for q in range(end - begin):
-                    sk[q] += ((u0 * m0[q] + u1 * m1[q]) + (u2 * m2[q] + u3 * m3[q])) + (
-                        (u4 * m4[q] + u5 * m5[q]) + (u6 * m6[q] + u7 * m7[q])
-                    )
+                low, cut = begin, min(begin + lead, end)
+                for high in (cut, end):
+                    m0, m1 = matrix[r0, low:high], matrix[r1, low:high]
+                    m2, m3 = matrix[r2, low:high], matrix[r3, low:high]
+                    m4, m5 = matrix[r4, low:high], matrix[r5, low:high]
+                    m6, m7 = matrix[r6, low:high], matrix[r7, low:high]
+                    sk = s[k, low:high]
+                    for q in range(high - low):
+                        sk[q] += ((u0 * m0[q] + u1 * m1[q]) + (u2 * m2[q] + u3 * m3[q])) + (
+                            (u4 * m4[q] + u5 * m5[q]) + (u6 * m6[q] + u7 * m7[q])
+                        )
+                    low = high
         for j in range(whole, count):
             row = matrix[rows[j], begin:end]
             for k in range(u.shape[0]):

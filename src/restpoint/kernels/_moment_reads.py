@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial, reduce
 
 import numpy as np
 
 from restpoint.kernels import threads
+from restpoint.kernels.memory import zeros
 
 # Bytes of samples that a loop works on at a time: they stay in the second cache.
 BYTES_IN_CACHE = 2**18
+DOUBLE = np.dtype(np.float64)
 
 
 def sums(X: np.ndarray, mean: np.ndarray | None, Y: np.ndarray, counts: list[int]) -> np.ndarray:
@@ -23,17 +24,17 @@ def sums(X: np.ndarray, mean: np.ndarray | None, Y: np.ndarray, counts: list[int
     loop = one_read(str(X.dtype))
     (starts, many, n), wide = Y.shape, -(-X.shape[1] // 8) * 8
     padded = 1 if many == 1 else 4  # a vector that no mode has is 0, and nobody looks at its answer
-    vectors = _aligned(starts, padded, wide)
+    vectors = zeros(starts, padded, wide, dtype=DOUBLE)
     vectors[:, :many, :n] = Y
     numbers = np.array([*counts, *[0] * (padded - many)], dtype=np.int64)
     mean = np.zeros(n) if mean is None else mean
     rows = max(8, BYTES_IN_CACHE // (8 * wide) // 8 * 8)
     parts = threads.useful(X.nbytes)
     cuts = [len(X) * k // parts for k in range(parts + 1)]
-    answers = [_aligned(starts, padded, wide) for _ in range(parts)]
+    answers = [zeros(starts, padded, wide, dtype=DOUBLE) for _ in range(parts)]
 
     def run(k: int) -> None:
-        buffer = _aligned(rows, wide)
+        buffer = zeros(rows, wide, dtype=DOUBLE)
         loop(X[cuts[k] : cuts[k + 1]], mean, vectors, numbers, answers[k], buffer, buffer)
 
     threads.run([partial(run, k) for k in range(parts)])
@@ -52,10 +53,3 @@ def products(matrix: np.ndarray, y: np.ndarray) -> np.ndarray:
     products()(matrix, vectors, answers)
     return answers.reshape(-1, n)[:count].astype(y.dtype, copy=False)
 
-
-def _aligned(*shape: int) -> np.ndarray:
-    """Zeros that begin on a cache line."""
-    size = math.prod(shape)
-    room = np.zeros(size + 8)
-    first = (-room.ctypes.data // 8) % 8
-    return room[first : first + size].reshape(shape)

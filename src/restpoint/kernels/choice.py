@@ -72,6 +72,13 @@ class Support:
         return float(np.sum(SUPPORT_BOTH * self.full + SUPPORT_ROWS * self.half * self.columns))
 
 
+def support_cost(vectors: tuple[np.ndarray, ...], first: int) -> float:
+    """``Support.cost`` of vectors of shape (starts, size); quick where none holds a zero."""
+    if all(x.all() for x in vectors):
+        return SUPPORT_BOTH * len(vectors[0])
+    return Support.of(vectors, first).cost
+
+
 def choose(entries: int, starts: int, support: float) -> Way:
     """The cheapest way for ``starts`` starts that would cost ``support`` reads together, each on its own support.
 

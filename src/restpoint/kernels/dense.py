@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -94,35 +95,30 @@ class Dense(Kernel):
         first, second = vectors[: self.layout.first], vectors[self.layout.first :]
         way = self._way(vectors)
         passes = Passes(self.layout, vectors[0].dtype)
-        u, v = groups.outer(first), groups.outer(second)
         if way == "products":
-            w, s = passes.products(u, v, absolute=absolute)
+            w, s = passes.products(first, second, absolute=absolute)
         elif way == "one-pass" or absolute:
-            w, s = passes.both(u, v, passes.all, absolute=absolute)
+            w, s = passes.both(first, second, self.layout.all_rows, absolute=absolute)
         else:
             pairs = [
-                self._on_support(
-                    passes, [x[k : k + 1] for x in vectors], u[k : k + 1], v[k : k + 1]
-                )
-                for k in range(len(u))
+                self._on_support(passes, tuple(x[k : k + 1] for x in vectors))
+                for k in range(len(first[0]))
             ]
             w, s = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         found = groups.partials(w, first) + groups.partials(s, second)
         return self._restored(found, batch, dtype)
 
-    def _on_support(
-        self, passes: Passes, vectors: list[np.ndarray], u: np.ndarray, v: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _on_support(self, passes: Passes, vectors: Vectors) -> tuple[np.ndarray, np.ndarray]:
         """w where one partial or another needs it, and s, for one start."""
         first, second = vectors[: self.layout.first], vectors[self.layout.first :]
         missing = _factors_missing(first)
-        w, s = passes.both(u, v, np.flatnonzero(missing == 0))
+        w, s = passes.both(first, second, np.flatnonzero(missing == 0))
         half = np.flatnonzero(missing == 1)
         if len(half):
-            w += passes.onto_rows(v, half, self._ranges(second))
+            w += passes.onto_rows(second, half, self._ranges(second))
         return w, s
 
-    def _ranges(self, second: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
+    def _ranges(self, second: Vectors) -> tuple[np.ndarray, np.ndarray] | None:
         """The ranges of columns where v may differ from 0: stretches of the last mode, joined where they touch."""
         stretch = second[-1].shape[-1]
         if len(second) == 1 or stretch > RANGE:
@@ -138,14 +134,15 @@ class Dense(Kernel):
     def _arranged(self, xs: Vectors) -> tuple[Vectors, tuple[int, ...], np.dtype]:
         """The vectors in the order of memory, one axis of starts, in the working precision; their batch and dtype."""
         xs = self.fitted(xs)
-        batch = np.broadcast_shapes(*(x.shape[:-1] for x in xs))
-        dtype = np.result_type(*(x.dtype for x in xs))
-        working = np.result_type(dtype, self.tensor.dtype)
+        batch, dtype = xs[0].shape[:-1], xs[0].dtype
+        if any(x.shape[:-1] != batch or x.dtype != dtype for x in xs):
+            batch = np.broadcast_shapes(*(x.shape[:-1] for x in xs))
+            xs = tuple(np.broadcast_to(x, (*batch, x.shape[-1])) for x in xs)
+            dtype = np.result_type(*xs)
+        working = np.promote_types(dtype, self.tensor.dtype)
         starts = math.prod(batch)
         vectors = tuple(
-            np.ascontiguousarray(
-                np.broadcast_to(x, (*batch, x.shape[-1])).reshape(starts, x.shape[-1]), working
-            )
+            np.ascontiguousarray(x.reshape(starts, x.shape[-1]), working)
             for x in self.layout.arrange(xs)
         )
         return vectors, batch, dtype
@@ -157,7 +154,7 @@ class Dense(Kernel):
 
     def _way(self, vectors: Vectors) -> choice.Way:
         small = self.tensor.size <= choice.SMALL  # not worth the count of zeros
-        cost = 0.0 if small else Support.of(vectors, self.layout.first).cost
+        cost = 0.0 if small else choice.support_cost(vectors, self.layout.first)
         return choice.choose(self.tensor.size, len(vectors[0]), cost)
 
     @cached_property
@@ -242,12 +239,12 @@ class _KeptProducts(Kept):
             return
         some = tuple(x[who] for x in self._vectors)
         first, second = some[: layout.first], some[layout.first :]
-        v, way = groups.outer(second), self.kernel._way(some)
+        way = self.kernel._way(some)
         if way != "support":
             w = (
-                passes.products(None, v)[0]
+                passes.products(None, second)[0]
                 if way == "products"
-                else passes.onto_rows(v, passes.all)
+                else passes.onto_rows(second, layout.all_rows)
             )
             self._w[who], self._rows[who] = w, True
             self.spent += 0.5 * len(who) / len(self._w)
@@ -258,8 +255,9 @@ class _KeptProducts(Kept):
             needed = (_factors_missing(own) == 0) & ~self._rows[start]
             rows = np.flatnonzero(needed)
             if len(rows):
-                ranges = self.kernel._ranges([x[k : k + 1] for x in second])
-                self._w[start, rows] = passes.onto_rows(v[k : k + 1], rows, ranges)[0, rows]
+                other = tuple(x[k : k + 1] for x in second)
+                found = passes.onto_rows(other, rows, self.kernel._ranges(other))
+                self._w[start, rows] = found[0, rows]
                 self._rows[start] |= needed
                 self.spent += 0.5 * len(rows) / (layout.rows * len(self._w))
 
@@ -270,14 +268,17 @@ class _KeptProducts(Kept):
         if not len(who):
             return
         some = tuple(x[who] for x in self._vectors)
-        u, way = groups.outer(some[: layout.first]), self.kernel._way(some)
+        first, way = some[: layout.first], self.kernel._way(some)
         if way == "products":
-            s = passes.products(u, None)[1]
+            s = passes.products(first, None)[1]
         elif way == "one-pass":
-            s = passes.onto_columns(u, passes.all)
+            s = passes.onto_columns(first, layout.all_rows)
         else:
-            each = [passes.onto_columns(u[k : k + 1], np.flatnonzero(u[k])) for k in range(len(u))]
-            s = np.concatenate(each)
+            each = [tuple(x[k : k + 1] for x in first) for k in range(len(who))]
+            rows = [np.flatnonzero(_factors_missing(own) == 0) for own in each]
+            s = np.concatenate(
+                [passes.onto_columns(own, some) for own, some in zip(each, rows, strict=True)]
+            )
         self._s[who], self._columns[who] = s, True
         self.spent += 0.5 * len(who) / len(self._s)
 
@@ -288,7 +289,7 @@ def dense(A: Array) -> Kernel:
     return Dense(A) if compiled else Reference(A)
 
 
-def _factors_missing(vectors: list[np.ndarray]) -> np.ndarray:
+def _factors_missing(vectors: Sequence[np.ndarray]) -> np.ndarray:
     """How many factors are 0 in every entry of the outer product, for one start: a product may underflow to 0."""
     counts: Any = np.zeros(1, dtype=np.int8)
     for x in vectors:

@@ -19,9 +19,17 @@ def split(sizes: tuple[int, ...]) -> int:
     return min(range(1, len(sizes)), key=lambda k: math.prod(sizes[:k]) + math.prod(sizes[k:]))
 
 
-def outer(vectors: Vectors) -> Array:
-    """The outer product of the vectors as one axis, per start."""
+def outer(vectors: Vectors, into: np.ndarray | None = None) -> Array:
+    """The outer product of the vectors as one axis, per start; into memory of its shape, where that is given."""
     product = vectors[0]
+    if into is not None:
+        last = vectors[-1]
+        if len(vectors) == 1:
+            into[...] = last
+        else:
+            table = into.reshape(*into.shape[:-1], -1, last.shape[-1])
+            np.multiply(outer(vectors[:-1])[..., :, None], last[..., None, :], out=table)
+        return into
     for vector in vectors[1:]:
         table = product[..., :, None] * vector[..., None, :]
         size = product.shape[-1] * vector.shape[-1]

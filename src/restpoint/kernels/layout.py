@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from restpoint.kernels import groups
 from restpoint.kernels.base import Vectors
+from restpoint.kernels.memory import lead
 
 # What has gaps between its entries is copied piece by piece, into pieces of about this many bytes.
 PIECE = 16_000_000
@@ -41,6 +43,16 @@ class Layout:
         self.rows = math.prod(self.sizes[: self.first])
         self.columns = math.prod(self.sizes[self.first :])
         self.contiguous = bool(self.stored.flags.c_contiguous)
+
+    @cached_property
+    def all_rows(self) -> np.ndarray:
+        """The list of all rows."""
+        return np.arange(self.rows)
+
+    @cached_property
+    def lead(self) -> int:
+        """How many columns stand before the first cache line that begins in a row."""
+        return lead(self.stored.reshape(self.rows, -1)) if self.contiguous else 0
 
     def panels(self) -> Iterator[Panel]:
         """The matrix, whole where it is contiguous."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from restpoint.kernels import threads
+from restpoint.kernels import groups, threads
+from restpoint.kernels.base import Vectors
 from restpoint.kernels.layout import Layout, Panel
+from restpoint.kernels.memory import LINE, aligned, zeros
 
 # Columns read at a time, so that the vectors stay in cache: more for one start than where several share the cache.
 RANGE, RANGE_OF_MANY = 16_384, 2048
@@ -24,32 +26,33 @@ def depth(length: int) -> int:
 class Passes:
     """One read of a tensor for both groups of modes, or for one of them, in a working precision.
 
-    ``u`` and ``v``, of shape (starts, rows) and (starts, columns), are the outer products of the groups' vectors.
+    ``first`` and ``second`` are the vectors of the groups, of shape (starts, size); with u and v their outer products
+    and M the matrix, w = M v and s = M'u.
     """
 
     def __init__(self, layout: Layout, working: np.dtype) -> None:
         self.layout, self.working = layout, working
 
-    @property
-    def all(self) -> np.ndarray:
-        """The list of all rows."""
-        return np.arange(self.layout.rows)
-
     def both(
-        self, u: np.ndarray, v: np.ndarray, rows: np.ndarray, *, absolute: bool = False
+        self, first: Vectors, second: Vectors, rows: np.ndarray, *, absolute: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """w = M v and s = M'u over the listed rows (the others count as 0), or with |M|."""
-        w, s = self._zeros(u), self._zeros(v)
+        """w and s over the listed rows (the others count as 0), or with |M|."""
+        starts, layout = len(first[0]), self.layout
+        shape = (starts, layout.columns)
+        v, s = aligned(shape, shape, dtype=self.working, lead=self.layout.lead)
+        u, w = groups.outer(first), np.zeros((starts, layout.rows), dtype=self.working)
+        groups.outer(second, v)
+        s.fill(0)
         loops = self._loops()
         loop = loops.both_absolute if absolute else loops.both
-        length = _length(u)
-        for panel in self.layout.panels():
-            parts = self._parts(panel, rows, v.shape[1])
+        length = _length(starts)
+        for panel in layout.panels():
+            parts = self._parts(panel, rows, layout.columns)
             u_, w_ = _columns(u, panel), _columns(w, panel)
-            sums = [s, *(np.zeros_like(s) for _ in parts[1:])]
+            sums = [s, *(self._column_sums(starts) for _ in parts[1:])]
             threads.run(
                 [
-                    partial(loop, panel.matrix, part, u_, v, w_, own, length)
+                    partial(loop, panel.matrix, part, u_, v, w_, own, length, self.layout.lead)
                     for part, own in zip(parts, sums, strict=True)
                 ]
             )
@@ -59,14 +62,20 @@ class Passes:
         return w, s
 
     def onto_rows(
-        self, v: np.ndarray, rows: np.ndarray, ranges: tuple[np.ndarray, np.ndarray] | None = None
+        self,
+        second: Vectors,
+        rows: np.ndarray,
+        ranges: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """w = M v over the listed rows and over the columns in the ranges (begins, ends)."""
-        w = np.zeros((v.shape[0], self.layout.rows), dtype=self.working)
-        loop, length = self._loops().onto_rows, _length(v)
+        """w over the listed rows and over the columns in the ranges (begins, ends)."""
+        starts, layout = len(second[0]), self.layout
+        (v,) = aligned((starts, layout.columns), dtype=self.working, lead=self.layout.lead)
+        groups.outer(second, v)
+        w = np.zeros((starts, layout.rows), dtype=self.working)
+        loop, length = self._loops().onto_rows, _length(starts)
         begins, ends = self._ranges(length) if ranges is None else ranges
         share = int(np.sum(ends - begins))
-        for panel in self.layout.panels():
+        for panel in layout.panels():
             parts = self._parts(panel, rows, share)
             w_ = _columns(w, panel)
             threads.run(
@@ -75,17 +84,18 @@ class Passes:
             _put_back(w, w_, panel)
         return w
 
-    def onto_columns(self, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """s = M'u over the listed rows."""
-        s = np.zeros((u.shape[0], self.layout.columns), dtype=self.working)
-        loop, length = self._loops().onto_columns, _length(u)
-        for panel in self.layout.panels():
-            parts = self._parts(panel, rows, self.layout.columns)
+    def onto_columns(self, first: Vectors, rows: np.ndarray) -> np.ndarray:
+        """s over the listed rows."""
+        starts, layout = len(first[0]), self.layout
+        u, s = groups.outer(first), self._column_sums(starts)
+        loop, length = self._loops().onto_columns, _length(starts)
+        for panel in layout.panels():
+            parts = self._parts(panel, rows, layout.columns)
             u_ = _columns(u, panel)
-            sums = [s, *(np.zeros_like(s) for _ in parts[1:])]
+            sums = [s, *(self._column_sums(starts) for _ in parts[1:])]
             threads.run(
                 [
-                    partial(loop, panel.matrix, part, u_, own, length)
+                    partial(loop, panel.matrix, part, u_, own, length, self.layout.lead)
                     for part, own in zip(parts, sums, strict=True)
                 ]
             )
@@ -94,9 +104,11 @@ class Passes:
         return s
 
     def products(
-        self, u: np.ndarray | None, v: np.ndarray | None, *, absolute: bool = False
+        self, first: Vectors | None, second: Vectors | None, *, absolute: bool = False
     ) -> tuple[Any, Any]:
-        """w (if v is given) and s (if u is) by matrix products: for many starts, and for small tensors."""
+        """w (if ``second`` is given) and s (if ``first`` is) by matrix products: for many starts, small tensors."""
+        u = None if first is None else groups.outer(first)
+        v = None if second is None else groups.outer(second)
         w = None if v is None else np.empty((v.shape[0], self.layout.rows), dtype=self.working)
         s: np.ndarray | float = 0.0
         for panel in self.layout.panels():
@@ -124,25 +136,33 @@ class Passes:
         if len(rows) != self.layout.rows or panel.begin or panel.end != self.layout.rows:
             low, high = np.searchsorted(rows, (panel.begin, panel.end))
             rows = rows[low:high] - panel.begin
-        size = len(rows) * columns * panel.matrix.itemsize
-        parts = np.array_split(rows, threads.useful(size))
-        return [part for part in parts if len(part)] or [rows]
+        count = threads.useful(len(rows) * columns * panel.matrix.itemsize)
+        if count == 1:
+            return [rows]
+        return [part for part in np.array_split(rows, count) if len(part)]
 
     def _ranges(self, length: int) -> tuple[np.ndarray, np.ndarray]:
-        begins = np.arange(0, self.layout.columns, length)
-        return begins, np.minimum(begins + length, self.layout.columns)
+        """All columns: the lead, and what follows in steps that begin a cache line."""
+        step, columns = max(1, length - LINE // self.working.itemsize), self.layout.columns
+        cuts = np.array([0, *range(self.layout.lead or step, columns, step), columns])
+        return cuts[:-1], cuts[1:]
 
-    def _zeros(self, like: np.ndarray) -> np.ndarray:
-        return np.zeros(like.shape, dtype=self.working)
+    def _column_sums(self, starts: int) -> np.ndarray:
+        return zeros(starts, self.layout.columns, dtype=self.working, lead=self.layout.lead)
 
     def _loops(self) -> Any:
-        from restpoint.kernels._dense_loops import loops
-
-        return loops(self.layout.stored.dtype.name, self.working.name)
+        return _compiled(self.layout.stored.dtype, self.working)
 
 
-def _length(starts: np.ndarray) -> int:
-    return RANGE if len(starts) == 1 else RANGE_OF_MANY
+@cache
+def _compiled(stored: np.dtype, working: np.dtype) -> Any:
+    from restpoint.kernels._dense_loops import loops
+
+    return loops(stored.name, working.name)
+
+
+def _length(starts: int) -> int:
+    return RANGE if starts == 1 else RANGE_OF_MANY
 
 
 def _product(v: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from restpoint.array import Array, namespace
 from restpoint.errors import CapabilityError, DataError
 from restpoint.kernels import threads
 from restpoint.kernels.base import Kernel, Vectors
+from restpoint.kernels.memory import zeros
 
 # Starts that go through the nonzeros together. One pass with 1, 4, 8, 16 starts took 1.0, 1.2, 2.0,
 # 3.0 ns a nonzero (order 3, n = 1000), so a few starts are better padded than done one by one.
@@ -22,8 +23,6 @@ LANES = (1, 4, 8, 16)
 # place of a mode with up to so many indices.
 SLICE = 10.0
 RANDOM_PLACE = ((50_000, 0.1), (150_000, 0.3), (math.inf, 4.0))
-# Rows of tables then lie in whole cache lines.
-ALIGNMENT = 64
 # Counting converts indices to 8 bytes: in parts, lest that take more memory than the tensor.
 COUNTED_AT_ONCE = 1_000_000
 
@@ -139,7 +138,7 @@ class Sparse(Kernel):
         ]
         found = [np.empty(point.shape, answer) for point in points]
         for begin, end, lanes in _groups(starts):
-            tables = [_table(p.shape[1], lanes, kind) for p in points]
+            tables = [zeros(p.shape[1], lanes, dtype=kind) for p in points]
             for table, point in zip(tables, points, strict=True):
                 table[:, : end - begin] = point[begin:end].T
             sums = self._pass(tables, what, rest)
@@ -156,9 +155,9 @@ class Sparse(Kernel):
         )
         pointers, values = _read_only(self.pointers), _read_only(self.values)
         own, others = tables[0], tuple(tables[1:])
-        own_sums = _table(self.sizes[self.own], lanes, kind)
+        own_sums = zeros(self.sizes[self.own], lanes, dtype=kind)
         bounds = self._shares(rest)
-        sums = [tuple(_table(self.sizes[m], lanes, kind) for m in rest) for _ in bounds[1:]]
+        sums = [tuple(zeros(self.sizes[m], lanes, dtype=kind) for m in rest) for _ in bounds[1:]]
 
         def task(t: int) -> None:
             loop(
@@ -241,14 +240,6 @@ def _groups(starts: int) -> Iterator[tuple[int, int, int]]:
     for begin in range(0, starts, LANES[-1]):
         end = min(begin + LANES[-1], starts)
         yield begin, end, next(lanes for lanes in LANES if lanes >= end - begin)
-
-
-def _table(rows: int, lanes: int, kind: np.dtype) -> np.ndarray:
-    """Zeros, one row for each index, one column for each start, aligned to cache lines."""
-    size = rows * lanes * kind.itemsize
-    memory = np.zeros(size + ALIGNMENT, np.uint8)
-    skip = -memory.__array_interface__["data"][0] % ALIGNMENT
-    return memory[skip : skip + size].view(kind).reshape(rows, lanes)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
