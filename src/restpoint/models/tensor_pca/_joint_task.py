@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from restpoint.array import real_number, whole_number
 from restpoint.certificates import Certificate, certify
+from restpoint.errors import DataError
+from restpoint.models.tensor_pca._joint_door import checked_sets, per_mode
 from restpoint.models.tensor_pca._joint_state import State, blocks, without_dead
 from restpoint.models.tensor_pca._weights import weights_gap
 from restpoint.penalties import L1
@@ -52,13 +55,22 @@ class Task:
     rho: np.ndarray
     sets: tuple[Set, ...]
     eps: float
-    max_outer: int
-    deadline: float | None
+    aim: float
+    max_outer: int = 0
+    deadline: float | None = None
 
     @property
     def absolute(self) -> float:
         """eps in the units of F."""
-        return max(self.eps * 0.5 * self.data.observed.squared_norm.value, SMALLEST)
+        return self._absolute(self.eps)
+
+    @property
+    def aimed(self) -> float:
+        """What is gone on to: at most eps, in the units of F."""
+        return self._absolute(self.aim)
+
+    def _absolute(self, eps: float) -> float:
+        return max(eps * 0.5 * self.data.observed.squared_norm.value, SMALLEST)
 
     def penalties(self, factors: Sequence[np.ndarray]) -> np.ndarray:
         """(d, R): rho_i ||x_ir||_1."""
@@ -82,3 +94,29 @@ class Task:
         smooth = self.data.reweighted(state.weights)
         gap, floor = weights_gap(smooth, xs, self.penalties(vectors).sum(axis=0), limit)
         return Proof(vectors, certify(problem, xs), gap, floor, limit)
+
+
+def task_of(
+    data: CanonicalPolyadic,
+    rho: Any,
+    sets: Sequence[Set] | None,
+    eps: Any,
+    max_outer: Any = 0,
+    aim: Any = None,
+) -> Task:
+    """What is asked, checked."""
+    eps, aim = (
+        real_number(name, value, "a number in (0, 1)")
+        for name, value in (("eps", eps), ("aim", eps if aim is None else aim))
+    )
+    for name, value in (("eps", eps), ("aim", aim)):
+        if not 0.0 < value < 1.0:
+            raise DataError(f"{name} must be a number in (0, 1), got {value}")
+    return Task(
+        data,
+        per_mode("rho", rho, data.sizes),
+        checked_sets(sets, data.sizes),
+        eps,
+        min(eps, aim),
+        whole_number("max_outer", max_outer, 0),
+    )

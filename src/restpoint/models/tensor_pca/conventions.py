@@ -20,21 +20,26 @@ def may_turn(
 
 
 def oriented(xs: Blocks, turns: tuple[bool, ...]) -> Blocks:
-    """The largest entry positive in every block but the first, which carries the sign of the product.
+    """The largest entry positive in every block that may turn but the first such, which carries the sign.
 
     Pairs of signs leave A(xs) as it is; blocks that may not turn stay.
 
     >>> oriented((np.array([1.0, 0.0]), np.array([0.5, -2.0])), (True, True))
-    (array([-1., -0.]), array([-0.5,  2. ]))
+    (array([-1., 0.]), array([-0.5,  2. ]))
     """
-    if not turns[0]:
-        return xs
-    first, turned = xs[0], []
-    for x, may in zip(xs[1:], turns[1:], strict=True):
-        flip = may and x.size > 0 and x[int(np.argmax(np.abs(x)))] < 0
-        turned.append(-x if flip else x)
-        first = -first if flip else first
-    return (first, *turned)
+    signs = np.array(
+        [-1.0 if may and _largest(x) < 0 else 1.0 for x, may in zip(xs, turns, strict=True)]
+    )
+    if True in turns:
+        carrier = turns.index(True)
+        signs[carrier] = 1.0
+        signs[carrier] = np.prod(signs)
+    return tuple(0.0 - x if sign < 0 else x for x, sign in zip(xs, signs, strict=True))
+
+
+def _largest(x: np.ndarray) -> float:
+    """The entry of largest modulus."""
+    return float(x[int(np.argmax(np.abs(x)))])
 
 
 def unit_rows(xs: Blocks) -> tuple[tuple[np.ndarray, ...], float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from restpoint.errors import CapabilityError, DataError, ShapeError, described
 from restpoint.models.tensor_pca.entries import Entries, squared_norm
 from restpoint.models.tensor_pca.standardising import standardised
-from restpoint.smooth import MomentTensor, Multilinear, SparseTensor
+from restpoint.smooth import CanonicalPolyadic, MomentTensor, Multilinear, SparseTensor
 from restpoint.smooth.multilinear import MultilinearForm
 
 __all__ = ["Data", "dense_array", "standardised", "take_in"]
@@ -45,6 +46,14 @@ class Data:
         """The size of every mode."""
         return self.form.kernel.sizes
 
+    @cached_property
+    def polyadic(self) -> CanonicalPolyadic:
+        """Least squares over the observed entries: made when it is first asked for, once."""
+        if self.observed is not None:
+            return CanonicalPolyadic(self.observed, [1.0])
+        told = self.norm2 if self.entries is None else None
+        return CanonicalPolyadic(self.form, [1.0], squared_norm=told)
+
     def mode(self, word: Any, argument: str) -> int:
         """The number of the mode that ``word`` names, or numbers."""
         return chosen_mode(word, argument, self.names)
@@ -54,7 +63,7 @@ class Data:
         if words is None:
             return ()
         listed = words if isinstance(words, (list, tuple)) else [words]
-        return tuple(self.mode(word, argument) for word in listed)
+        return tuple(dict.fromkeys(self.mode(word, argument) for word in listed))
 
     def per_mode(self, value: Any, argument: str, default: Any = None) -> tuple[Any, ...]:
         """One value for each mode: from a dict by name or number, a list with one for each, or one for all."""
@@ -84,10 +93,15 @@ def per_mode(
     """One value for each mode: from a dict by name or number, a list with one for each, or one for all."""
     d = len(names)
     if isinstance(value, dict):
-        found = [default] * d
+        found: dict[int, Any] = {}
         for word, own in value.items():
-            found[chosen_mode(word, argument, names)] = own
-        return tuple(found)
+            mode = chosen_mode(word, argument, names)
+            if mode in found:
+                raise DataError(f"{argument} names the mode {names[mode]!r} twice")
+            found[mode] = own
+        return tuple(found.get(m, default) for m in range(d))
+    if isinstance(value, np.ndarray) and value.ndim:
+        value = list(value)
     if isinstance(value, (list, tuple)):
         if len(value) != d:
             raise ShapeError(
@@ -126,7 +140,8 @@ def dense_array(X: Any, name: str = "X") -> np.ndarray:
     """Real numbers of order >= 2 with NaN where an entry is missing; float32 and float64 are taken as they are."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
-
+    if type(X).__module__ == "pyttb.tensor":
+        X = X.double()
     array = np.asanyarray(X) if isinstance(X, np.memmap) else np.asarray(X)
     if array.dtype.kind == "c":
         raise DataError(
@@ -229,7 +244,7 @@ def _is_form(X: Any) -> bool:
 def _is_sparse(X: Any) -> bool:
     return (
         type(X).__module__.startswith("scipy.sparse")
-        or (hasattr(X, "coords") and hasattr(X, "fill_value"))
+        or (hasattr(X, "todense") and hasattr(X, "fill_value"))
         or (hasattr(X, "subs") and hasattr(X, "vals"))
     )
 
@@ -258,6 +273,11 @@ def _form_of(X: Any) -> MultilinearForm:
 
 def _unlabelled(X: Any) -> tuple[Any, tuple[str, ...] | None, list[Any] | None]:
     """The bare data, and the names of modes and entries that pandas or xarray give them."""
+    if hasattr(X, "data_vars") and hasattr(X, "coords"):
+        raise DataError(
+            f"X is a {type(X).__name__}, which holds several arrays; give one of them, as in "
+            f"X[{next(iter(X.data_vars), 'name')!r}]"
+        )
     if hasattr(X, "dims") and hasattr(X, "coords") and hasattr(X, "values"):  # xarray
         names = tuple(map(str, X.dims))
         labels = [np.asarray(X.coords[dim]) if dim in X.coords else None for dim in X.dims]
@@ -271,8 +291,19 @@ def _unlabelled(X: Any) -> tuple[Any, tuple[str, ...] | None, list[Any] | None]:
             str(axis.name) if axis.name is not None else default
             for axis, default in ((X.index, "mode0"), (X.columns, "mode1"))
         )
-        return X.to_numpy(), names, [index, columns]
+        return _numbers(X), names, [index, columns]
     return X, None, None
+
+
+def _numbers(frame: Any) -> np.ndarray:
+    """The entries of a DataFrame; NaN for pandas' own NA."""
+    values = frame.to_numpy()
+    if values.dtype == object:
+        try:
+            return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+        except (TypeError, ValueError):
+            return np.asarray(values)  # refused by name later
+    return np.asarray(values)
 
 
 def _mapped(path: str | Path) -> np.ndarray:
@@ -284,9 +315,10 @@ def _mapped(path: str | Path) -> np.ndarray:
 def _names(given: Any, found: tuple[str, ...] | None, d: int) -> tuple[str, ...]:
     if given is None:
         return found or tuple(f"mode{m}" for m in range(d))
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+    listed = isinstance(given, (list, tuple, np.ndarray))
+    if not listed or not all(isinstance(name, str) for name in given):
         raise DataError(f"mode_names must be a list of {d} names, got {given!r}")
-    names = tuple(given)
+    names = tuple(map(str, given))
     if len(names) != d or len(set(names)) != d:
         raise DataError(f"mode_names must be {d} different names, one for each mode, got {names}")
     return names

@@ -238,7 +238,7 @@ class SparseTensorPCA(
         return use_threads((os.cpu_count() or 1) if jobs == -1 else whole_number("n_jobs", jobs, 1))
 
     def _keep(self, data: Data, options: Options, fit: Fit) -> None:
-        self.components_ = list(fit.rows)
+        self.components_, self.points_ = list(fit.rows), list(fit.points)
         self.weights_ = fit.weights
         self.explained_variance_ratio_ = fit.ratio
         self.certificate_, self.certified_ = fit.certificate, fit.certified

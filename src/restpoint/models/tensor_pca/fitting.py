@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from restpoint.errors import DataError
 from restpoint.models.tensor_pca import component, conventions, deflation, joint, selection
-from restpoint.models.tensor_pca._weights import Gram, best_weights
+from restpoint.models.tensor_pca._weights import Gram
 from restpoint.models.tensor_pca.component import Found
 from restpoint.models.tensor_pca.convergence import Convergence
 from restpoint.models.tensor_pca.data import Data
@@ -26,9 +25,10 @@ NOTHING = 1e-13
 
 @dataclass(frozen=True)
 class Fit:
-    """Components in their conventions: ``rows`` holds one array (R, n) for each mode."""
+    """Components in their conventions: ``rows`` holds one array (R, n) for each mode, ``points`` those of the sets."""
 
     rows: tuple[np.ndarray, ...]
+    points: tuple[np.ndarray, ...]
     weights: np.ndarray
     ratio: np.ndarray
     certificate: Any
@@ -56,6 +56,7 @@ def fitted(data: Data, options: Options) -> Fit:
     rho = np.array([[f.rho[k] for k in data.form.block_of] for f in found])
     return Fit(
         rows=tuple(rows),
+        points=tuple(np.stack([found[r].xs[k] for r in order]) for k in data.form.block_of),
         weights=weights[order],
         ratio=_explained(data, gram_of(data, rows), weights[order]),
         certificate=certificates if several else certificates[0],
@@ -74,22 +75,18 @@ def fitted(data: Data, options: Options) -> Fit:
 def _together(data: Data, options: Options, so_far: _Progress) -> Fit:
     """All components refined; the weights of their vectors are then those of least squares, not shrunk by l1."""
     found = so_far.found
-    fit, rho = refined(data, options, found, (so_far.vectors, np.array(so_far.weights)))
-    rows = _turned(fit.factors)
-    gram = gram_of(data, rows)
-    weights = best_weights(gram, np.zeros(len(found)), np.array(fit.weights))
-    order = np.argsort(-weights, kind="stable")
-    weights, rows = weights[order], [x[order] for x in rows]
-    gram = Gram(gram.pairs[np.ix_(order, order)], gram.data[order])
+    start = so_far.vectors, np.array(so_far.weights)
+    fit, weights, rho = refined(data, options, found, start)
     return Fit(
-        rows=tuple(rows),
+        rows=fit.factors,
+        points=fit.factors,
         weights=weights,
-        ratio=_explained(data, gram, weights),
+        ratio=_explained(data, gram_of(data, fit.factors), weights),
         certificate=fit.certificate,
         certified=fit.certified,
         reason=str(fit.status.value),
         iterations=fit.iterations + sum(f.iterations for f in found),
-        rho=rho[order],
+        rho=rho,
         found=tuple(found),
         joint=fit,
         convergence=(fit.convergence,),
@@ -124,6 +121,8 @@ def _greedy(data: Data, options: Options) -> _Progress:
             task = _next(data, options, so_far)
         one = _oriented(options, component.sought(task, options.wish, data.observed))
         unit, _ = conventions.unit_rows(one.xs)
+        if options.plain:  # rounding apart they are the same; what is certified is what is returned
+            one = component.at_point(one, unit)
         weight = 0.0 if one.empty else max(0.0, float(-task.form.value(unit)))
         by_mode = tuple(unit[k] for k in data.form.block_of)
         if later and not one.empty:
@@ -168,20 +167,7 @@ def _refuse_nothing(data: Data, options: Options, so_far: _Progress) -> None:
 def _oriented(options: Options, one: Found) -> Found:
     task = options.task
     turns = conventions.may_turn(task.sets, task.fixed, task.untied)
-    turned = conventions.oriented(one.xs, turns)
-    if all(np.array_equal(a, b) for a, b in zip(turned, one.xs, strict=True)):
-        return one
-    return component.at_point(one, turned)
-
-
-def _turned(rows: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Signs as the conventions want them; nonnegative rows have them already."""
-    turned = [np.array(x) for x in rows]
-    for r in range(len(rows[0])):
-        one = conventions.oriented(tuple(x[r] for x in rows), (True,) * len(rows))
-        for x, own in zip(turned, one, strict=True):
-            x[r] = own
-    return turned
+    return component.at_point(one, conventions.oriented(one.xs, turns))
 
 
 def _explained(data: Data, gram: Gram, weights: np.ndarray) -> np.ndarray:

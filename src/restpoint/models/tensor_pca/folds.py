@@ -175,12 +175,10 @@ def _parted(
 ) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
     """The array without the held-out entries, these entries, and where they are: standardised as the former asks."""
     fitted = np.array(study.array, dtype=np.float64)
-    target = fitted.ravel()[held]
-    fitted.ravel()[held] = np.nan
     places = np.unravel_index(held, fitted.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a fibre where nothing was ever observed
-        fitted, used = standardised(fitted, study.center, study.scale, study.names)
+    target = fitted[places]
+    fitted[places] = np.nan
+    fitted, used = standardised(fitted, study.center, study.scale, study.names)
     for mean in used.get("center", {}).values():
         target = target - np.broadcast_to(mean, fitted.shape)[places]
     for size in used.get("scale", {}).values():

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from restpoint.array import generator, real_number, whole_number
+from restpoint.array import generator, real_number
 from restpoint.certificates import Certificate
-from restpoint.errors import DataError
 from restpoint.models.tensor_pca._components import Terms, mode_step, smooth_part
-from restpoint.models.tensor_pca._joint_door import (
-    checked_factors,
-    checked_sets,
-    per_mode,
-    start,
-)
+from restpoint.models.tensor_pca._joint_door import checked_factors, start
 from restpoint.models.tensor_pca._joint_state import (
     State,
     blocks,
@@ -26,7 +20,7 @@ from restpoint.models.tensor_pca._joint_state import (
     extrapolated,
     merged,
 )
-from restpoint.models.tensor_pca._joint_task import Proof, Task
+from restpoint.models.tensor_pca._joint_task import Proof, Task, task_of
 from restpoint.models.tensor_pca._weights import Gram, best_weights
 from restpoint.models.tensor_pca.convergence import Convergence
 from restpoint.run.status import Status
@@ -48,6 +42,8 @@ SEARCH = 20
 FLAT = 25
 # After so many sweeps in which F stayed the same up to rounding, the run is given up.
 PATIENCE = 500
+# Where eps is certified, up to so many times the sweeps until then may be spent on the aim.
+MORE = 1.5
 # A sweep that moves no vector by more than this has nothing left to give.
 STILL = 2e-16
 
@@ -112,6 +108,7 @@ def refine(
     eps: float = 1e-8,
     max_outer: int = 2000,
     max_seconds: float | None = None,
+    aim: float | None = None,
 ) -> JointFit:
     r"""Refine all components together: lower F, and prove where that ends.
 
@@ -123,6 +120,7 @@ def refine(
     rho      one number, or one for each mode: in units of A, as in the rank-one problem
     sets     one set for each mode, L2Ball() or NonnegativeBall(); default: balls
     eps      relative, in units of ||A||^2 / 2 over the observed entries
+    aim      a smaller one, gone on to for half as many sweeps as eps took
 
     The scale of rho. For one component and no missing entries, at ||x_i|| = 1, F = ||A||^2/2 + w^2/2 - w t with
     t = A(x) - sum_i rho_i ||x_i||_1. Its minimum over w >= 0 is ||A||^2/2 - max(0, t)^2/2, which never rises with t:
@@ -146,20 +144,10 @@ def refine(
     (CERTIFIED, array([2.7]))
     """
     begun = time.monotonic()
-    data = _data(A)
-    task = Task(
-        data,
-        per_mode("rho", rho, data.sizes),
-        checked_sets(sets, data.sizes),
-        real_number("eps", eps, "a number in (0, 1)"),
-        whole_number("max_outer", max_outer, 0),
-        None
-        if max_seconds is None
-        else begun + real_number("max_seconds", max_seconds, "a number"),
-    )
-    if not 0.0 < task.eps < 1.0:
-        raise DataError(f"eps must be a number in (0, 1), got {task.eps}")
-    run = _Run(task, *start(task.sets, data.sizes, weights, factors))
+    task = task_of(_data(A), rho, sets, eps, max_outer, aim)
+    if max_seconds is not None:
+        task = replace(task, deadline=begun + real_number("max_seconds", max_seconds, "a number"))
+    run = _Run(task, *start(task.sets, task.data.sizes, weights, factors))
     try:
         status = run.go()
     except KeyboardInterrupt:
@@ -180,6 +168,28 @@ def refine(
         seconds=time.monotonic() - begun,
         trace=np.array(run.trace),
         gaps=run.gaps(proof),
+    )
+
+
+def rearranged(
+    fit: JointFit, A: Any, weights: np.ndarray, factors: Sequence[np.ndarray], **asked: Any
+) -> JointFit:
+    """``fit`` with its components in another order, their signs in pairs elsewhere: proved anew at these very vectors.
+
+    ``asked`` is rho, sets and eps as in ``refine``.
+    """
+    task = task_of(_data(A), asked["rho"], asked["sets"], asked["eps"])
+    proof = task.proof(State(weights, tuple(factors), np.nan))
+    ended = Status.STALLED if fit.certified else fit.status
+    return replace(
+        fit,
+        weights=weights,
+        factors=proof.factors,
+        certificate=proof.certificate,
+        weights_gap=proof.gap,
+        limit=proof.limit,
+        eps=task.absolute,
+        status=Status.CERTIFIED if proof.holds(task.absolute) else ended,
     )
 
 
@@ -233,12 +243,13 @@ class _Run:
         self.since = 0  # when a weight last became 0, or ceased to be
         self.merges = 2 * len(weights)  # how many are left
         self.last_asked = 0
+        self.most = task.max_outer
         self.asked = FIRST_ASKED * np.sqrt(task.eps)
 
     def go(self) -> Status:
         """Sweep until certified, or until a limit ends it."""
         before, momentum = self.best, 1.0
-        while len(self.trace) <= self.task.max_outer:
+        while len(self.trace) <= self.most:
             if self.task.deadline is not None and time.monotonic() > self.task.deadline:
                 return Status.TIME_LIMIT
             heavier = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
@@ -262,11 +273,13 @@ class _Run:
                 continue
             proof = self.task.proof(new)
             self.proved[len(self.trace) - 1] = proof.largest
-            if proof.holds(self.task.absolute):
+            if proof.holds(self.task.aimed):
                 return Status.CERTIFIED
+            if proof.holds(self.task.absolute):
+                self.most = min(self.most, int(MORE * len(self.trace)))
             if (
                 moved <= STILL
-                or proof.exhausted(self.task.absolute)
+                or proof.exhausted(self.task.aimed)
                 or self._unmoved(PATIENCE, self.noise)
             ):
                 return Status.STALLED

@@ -42,6 +42,12 @@ def options_of(params: dict[str, Any], data: Data, clock: Clock) -> Options:
     sets, fixed = _sets(params, data), _penalties(params, data)
     ratios, wish = _wish(params, data, fixed)
     blocks = [modes[0] for modes in data.form.modes_of]
+    _refuse_different("sets (or nonneg)", sets, sets, data)
+    _refuse_different("penalties", fixed, fixed, data)
+    if wish.counts is not None:
+        _refuse_different("n_nonzero", wish.counts, wish.counts, data)
+    else:
+        _refuse_different("rho", ratios, data.per_mode(params["rho"], "rho"), data)
     task = Task(
         form=data.form,
         sets=tuple(sets[m] for m in blocks),
@@ -173,6 +179,19 @@ def _counts(
                 f"n_nonzero and penalties both speak of mode {data.names[m]!r}; give one of them"
             )
     return counts
+
+
+def _refuse_different(
+    argument: str, values: tuple[Any, ...], given: tuple[Any, ...], data: Data
+) -> None:
+    """Tied modes share one vector: what is said of one of them must be said of all."""
+    for modes in data.form.modes_of:
+        if any(values[m] != values[modes[0]] for m in modes):
+            tied = ", ".join(repr(data.names[m]) for m in modes)
+            raise DataError(
+                f"{argument} must say the same of the modes {tied}, which are tied and share one vector; got "
+                f"{[given[m] for m in modes]}"
+            )
 
 
 def _refuse_contradictions(

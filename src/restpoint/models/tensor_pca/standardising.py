@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,12 +20,12 @@ def standardised(
     """
     used: dict[str, Any] = {}
     for m in center:
-        mean = np.nanmean(array, axis=m, keepdims=True, dtype=np.float64)
+        mean = _mean(array, m)
         array = array - mean
         used.setdefault("center", {})[m] = mean
     for m in scale:
         others = tuple(k for k in range(array.ndim) if k != m)
-        size = np.sqrt(np.nanmean(np.square(array), axis=others, keepdims=True, dtype=np.float64))
+        size = np.sqrt(_mean(np.square(array), others))
         flat = np.flatnonzero(~(size.ravel() > 0))
         if len(flat):
             raise DataError(
@@ -41,11 +42,17 @@ def restandardised(
 ) -> np.ndarray:
     """New samples treated as those of ``fit``: its means over samples and its scales, their own means else."""
     for m, mean in used.get("center", {}).items():
-        own = np.nanmean(array, axis=m, keepdims=True, dtype=np.float64)
-        array = array - (mean if m == sample_mode else own)
+        array = array - (mean if m == sample_mode else _mean(array, m))
     for m, size in used.get("scale", {}).items():
         if m != sample_mode:
             array = array / size
         else:
             array, _ = standardised(array, (), (m,), names)
     return array
+
+
+def _mean(array: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    """Means over observed entries; NaN where there are none, without a warning: nothing is there to be centred."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        return np.asarray(np.nanmean(array, axis=axis, keepdims=True, dtype=np.float64))

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from restpoint.models.tensor_pca import joint, selection
+from restpoint.models.tensor_pca import conventions, joint, selection
 from restpoint.models.tensor_pca._weights import Gram, best_weights
 from restpoint.models.tensor_pca.component import Found
 from restpoint.models.tensor_pca.data import Data
 from restpoint.models.tensor_pca.options import Options
 from restpoint.problem import Blocks
-from restpoint.sets import NonnegativeBall
+from restpoint.smooth import CanonicalPolyadic
 
 # A component is not asked to bear more than this share of its own rho_max.
 BEARABLE = 0.9
 # Gaps are quadratic in the distance from a solution: a small one costs few sweeps more, and hardly any error is left.
-TIGHTER = 1e-2
+TIGHTER, SMALLEST = 1e-2, 1e-14
+
+
+class Refined(NamedTuple):
+    """Components refined together, their least-squares weights, and rho (R, modes)."""
+
+    fit: joint.JointFit
+    weights: np.ndarray
+    rho: np.ndarray
 
 
 def refined(
     data: Data, options: Options, found: Sequence[Found], start: tuple[Sequence[Blocks], np.ndarray]
-) -> tuple[joint.JointFit, np.ndarray]:
-    """All components together, at one rho for each mode.
+) -> Refined:
+    """All components together, at one rho for each mode; in their order, with their signs.
 
     The smallest of theirs is what all of them bear. Where rho is automatic, BIC with least-squares weights decides
     between that, a larger one that still leaves each well below its own rho_max, and smaller ones: while other
@@ -34,19 +43,22 @@ def refined(
     if data.observed is not None and len(found) == 1 and options.wish.rho == "auto":
         unbiased = _on_supports(data, options, start)
         if unbiased is not None:
-            return unbiased, own
+            return Refined(*unbiased, own)
     low, high = own.min(axis=0), own.max(axis=0)
     best = _joint(data, options, low, start), low
     if options.wish.rho == "auto" and data.norm2:
         best = _by_bic(data, options, best, _others(found, high, low))
-    return best[0], np.tile(best[1], (len(found), 1))
+    fit, rho = best
+    arranged = _arranged(data.polyadic, fit, options, rho, _tolerance(data, options, start[1]))
+    return Refined(*arranged, np.tile(rho, (len(found), 1)))
 
 
 def _others(found: Sequence[Found], high: np.ndarray, low: np.ndarray) -> list[np.ndarray]:
     """Further rho to try: the largest that all bear, and smaller ones as long as these are better."""
     room = min(f.rho_max for f in found) * BEARABLE
     high = high * min(1.0, room / max(float(high.max()), 1e-300))
-    return ([high] if np.any(high > 1.02 * low) else []) + [low / 2, low / 4, low / 8, 0.0 * low]
+    smaller = [low / 2, low / 4, low / 8, 0.0 * low] if np.any(low) else []
+    return ([high] if np.any(high > 1.02 * low) else []) + smaller
 
 
 def _by_bic(
@@ -72,7 +84,7 @@ def _by_bic(
 
 def _on_supports(
     data: Data, options: Options, start: tuple[Sequence[Blocks], np.ndarray]
-) -> joint.JointFit | None:
+) -> tuple[joint.JointFit, np.ndarray] | None:
     """Least squares over the observed entries on the supports that l1 chose; None where a slice of these has none.
 
     With missing entries l1 does not shrink all alike: an entry of x_i loses the more, the less of
@@ -85,20 +97,16 @@ def _on_supports(
     axes = range(seen.ndim)
     if not all(seen.any(axis=tuple(k for k in axes if k != m)).all() for m in axes):
         return None
-    task = options.task
-    sets = list(task.sets) if any(isinstance(s, NonnegativeBall) for s in task.sets) else None
-    fit = joint.refine(
-        small,
-        weights,
-        [x[None, i] for x, i in zip(vectors[0], index, strict=True)],
-        sets=sets,
-        eps=_tolerance(data, options, weights),
-        max_seconds=task.clock.left,
+    A, rho = CanonicalPolyadic(small, [1.0]), np.zeros(len(index))
+    tolerance = _tolerance(data, options, weights)
+    own = [x[None, i] for x, i in zip(vectors[0], index, strict=True)]
+    fit, found = _arranged(
+        A, _refined(A, options, (weights, own), rho, tolerance), options, rho, tolerance
     )
     whole = [np.zeros((1, n)) for n in data.sizes]
-    for x, i, own in zip(whole, index, fit.factors, strict=True):
-        x[:, i] = own
-    return replace(fit, factors=tuple(whole))
+    for x, i, y in zip(whole, index, fit.factors, strict=True):
+        x[:, i] = y
+    return replace(fit, factors=tuple(whole)), found
 
 
 def _joint(
@@ -106,22 +114,48 @@ def _joint(
 ) -> joint.JointFit:
     vectors, weights = start
     factors = [np.stack([v[m] for v in vectors]) for m in range(len(data.sizes))]
-    ordinary = not any(isinstance(s, NonnegativeBall) for s in options.task.sets)
+    tolerance = _tolerance(data, options, weights)
+    return _refined(data.polyadic, options, (weights, factors), rho, tolerance)
+
+
+def _refined(
+    A: CanonicalPolyadic,
+    options: Options,
+    start: tuple[np.ndarray, list[np.ndarray]],
+    rho: np.ndarray,
+    tolerance: float,
+) -> joint.JointFit:
     return joint.refine(
-        data.form if data.observed is None else data.observed,
-        weights,
-        factors,
-        rho=list(rho),
-        sets=None if ordinary else list(options.task.sets),
-        eps=_tolerance(data, options, weights),
+        A,
+        *start,
+        rho=rho,
+        sets=options.task.sets,
+        eps=tolerance,
+        aim=max(TIGHTER * tolerance, SMALLEST),
         max_seconds=options.task.clock.left,
     )
+
+
+def _arranged(
+    A: CanonicalPolyadic, fit: joint.JointFit, options: Options, rho: np.ndarray, tolerance: float
+) -> tuple[joint.JointFit, np.ndarray]:
+    """In the order of the least-squares weights, with the signs of the conventions; and these weights."""
+    task, gram = options.task, joint.observed_gram(A, fit.factors)
+    weights = best_weights(gram, np.zeros(len(fit.weights)), np.array(fit.weights))
+    order = np.argsort(-weights, kind="stable")
+    turns = conventions.may_turn(task.sets, task.fixed, task.untied)
+    one_by_one = [
+        conventions.oriented(tuple(x[r] for x in fit.factors), turns) for r in order.tolist()
+    ]
+    rows = [np.stack(of_mode) for of_mode in zip(*one_by_one, strict=True)]
+    asked = {"rho": rho, "sets": task.sets, "eps": tolerance}
+    return joint.rearranged(fit, A, fit.weights[order], rows, **asked), weights[order]
 
 
 def _tolerance(data: Data, options: Options, weights: np.ndarray) -> float:
     """tol in units of the largest component: where there is much noise, ||X||^2 is no scale for what is found in it."""
     share = float(np.max(weights)) ** 2 / data.norm2 if data.norm2 else 1.0
-    return float(np.clip(options.task.tol * share * TIGHTER, 1e-14, options.task.tol))
+    return float(np.clip(options.task.tol * share, SMALLEST, options.task.tol))
 
 
 def _price(data: Data, options: Options, fit: joint.JointFit) -> float:
@@ -139,7 +173,7 @@ def _price(data: Data, options: Options, fit: joint.JointFit) -> float:
 def gram_of(data: Data, rows: Sequence[np.ndarray], *, whole: bool = False) -> Gram:
     """Inner products of the components with each other and with X, over the observed entries."""
     if data.observed is not None and not whole:
-        return joint.observed_gram(data.observed, list(rows))
+        return joint.observed_gram(data.polyadic, list(rows))
     pairs = np.ones((len(rows[0]), len(rows[0])))
     for x in rows:
         pairs = pairs * (x @ x.T)
