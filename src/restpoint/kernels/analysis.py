@@ -2,10 +2,8 @@
 
     shrink(v) = argmin of ||s - v||^2 / 2 + weight ||Ks||_1 = v - K'u
 
-with u a minimiser of ||v - K'u||^2 / 2 over the box |u| <= weight. At a solution u_i = weight sgn((Ks)_i) where
-(Ks)_i is not 0; a guess of the other rows F determines u by K_F s = 0. Newton's method guesses them from u + Ks
-(a primal-dual active set), and where that does not lower the objective, steps along the projected Newton direction.
-Every u in the box proves ||v - K'u|| >= ||shrink(v)||.
+with u a minimiser of ||v - K'u||^2 / 2 over the box |u_i| <= weight (theory E36). Every u in the box proves
+||v - K'u|| >= ||shrink(v)||.
 """
 
 from __future__ import annotations
@@ -15,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, convert, namespace, to_host
-from restpoint.kernels.shrinking import Shrunk, solve_ridged
+from restpoint.array import Array, namespace
+from restpoint.kernels import _shrinking_reference as reference
+from restpoint.kernels.shrinking import Shrunk, per_start
 
-MOST_STEPS = 60
-# Of ||v||, in units of the last digit: what is smaller is rounding.
-FLOOR = 16.0
-RIDGE = 1e-13
+# Numbers in K from which on the compiled solver is used.
+LEAST_COMPILED = 2**8
 
 
 class Analysis:
@@ -31,93 +28,55 @@ class Analysis:
         self.K = K
 
     @cached_property
-    def gram(self) -> np.ndarray:
-        """KK', from which the Newton matrices are taken."""
-        K = to_host(self.K).astype(np.float64, copy=False)
-        return K @ K.T
-
-    @cached_property
     def column_sums(self) -> Array:
         """sum_i |K_ij|."""
         xp = namespace(self.K)
         return xp.sum(xp.abs(self.K), axis=0)
 
+    @cached_property
+    def compiled(self) -> bool:
+        """Whether the compiled solver applies, and pays for being loaded."""
+        return isinstance(self.K, np.ndarray) and self.K.size >= LEAST_COMPILED
+
+    @cached_property
+    def prepared(self) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """K by rows, KK', ||K||^2 and sum_i ||K_i||, in float64: what the compiled solver asks for."""
+        K = np.ascontiguousarray(self.K, dtype=np.float64)
+        gram = np.ascontiguousarray(K @ K.T)
+        small = gram if len(K) <= K.shape[1] else K.T @ K
+        squared = float(np.linalg.eigvalsh(small)[-1]) * (1.0 + 1e-9)
+        return K, gram, squared, float(np.sum(np.sqrt(np.diagonal(gram))))
+
     def shrink(self, v: Array, weight: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
         """Shrunk vectors ``v`` of shape (..., n); ``weight`` is a number or has the batch shape.
 
-        ``hint`` is that of an earlier answer for vectors nearby. The bound may exceed what is proved for the point by
-        ``slack``; 0 asks for rounding.
+        ``hint`` is that of an earlier answer for vectors nearby. The bound exceeds what is proved for the point by
+        ``slack`` at most; 0 asks for rounding.
         """
+        if not self.compiled:
+            return reference.box(self.K, v, weight)
+        from restpoint.kernels import _box_loops
+
+        solver, (K, gram, squared, lengths) = _box_loops.shrink(), self.prepared
         batch, size = v.shape[:-1], v.shape[-1]
-        rows = to_host(v).reshape(-1, size)
-        weights, slacks = (
-            np.broadcast_to(to_host(a) if hasattr(a, "shape") else a, batch).reshape(-1)
-            for a in (weight, slack)
+        z = np.array(v, dtype=np.float64).reshape(-1, size)
+        rows = z.copy()
+        weights, slacks = (per_start(a, batch).reshape(-1).tolist() for a in (weight, slack))
+        if hint is None:
+            scale = squared if squared > 0.0 else 1.0
+            u = rows @ K.T / scale
+        else:
+            u = np.array(hint, dtype=np.float64).reshape(len(rows), -1)
+        ends = np.array(weights)[:, None]
+        np.clip(u, -ends, ends, out=u)
+        bound = np.array(
+            [
+                solver(K, gram, squared, lengths, *given)[0]
+                for given in zip(rows, weights, slacks, u, z, strict=True)
+            ]
         )
-        starts = [None] * len(rows) if hint is None else to_host(hint).reshape(len(rows), -1)
-        found = [
-            self._shrink_one(row, float(w), start, float(allowed))
-            for row, w, start, allowed in zip(rows, weights, starts, slacks, strict=True)
-        ]
-        point, bound, u = (np.stack(part) for part in zip(*found, strict=True))
         return Shrunk(
-            convert(point.reshape(v.shape), v),
-            convert(bound.reshape(batch), v),
-            convert(u.reshape(*batch, -1), v),
+            z.reshape(v.shape).astype(v.dtype, copy=False),
+            bound.reshape(batch).astype(v.dtype, copy=False),
+            u.reshape(*batch, -1),
         )
-
-    def _shrink_one(
-        self, v: np.ndarray, weight: float, u: np.ndarray | None, slack: float
-    ) -> tuple[np.ndarray, float, np.ndarray]:
-        K, unit, scale = to_host(self.K), float(np.finfo(v.dtype).eps), float(np.sqrt(v @ v))
-        u = np.clip(K @ v if u is None else u, -weight, weight)
-        if not np.isfinite(scale):
-            return np.full_like(v, np.nan), np.nan, np.full_like(u, np.nan)
-        z, size = _rest(K, v, u)
-        for _ in range(MOST_STEPS):
-            if size <= FLOOR * unit * scale:
-                return np.zeros_like(v), size, u
-            w = K @ z
-            gap = weight * float(np.sum(np.abs(w))) - float(u @ w)
-            if gap <= size * max(slack, 4.0 * unit * scale):
-                break
-            moved = self._guess(v, u, w, weight, size) or self._step(v, u, w, weight, size)
-            if moved is None:
-                break
-            u, z, size = moved
-        return z, size, u
-
-    def _guess(
-        self, v: np.ndarray, u: np.ndarray, w: np.ndarray, weight: float, size: float
-    ) -> Any:
-        """The primal-dual active set step, if it lowers ||v - K'u||."""
-        K, ends = to_host(self.K), u + w
-        free = np.abs(ends) < weight
-        new = np.where(free, u, np.copysign(weight, ends))
-        F = np.flatnonzero(free)
-        if len(F):
-            rest = v - new @ K
-            right = (K[F] @ rest).astype(np.float64)
-            new[F] += solve_ridged(self.gram[np.ix_(F, F)], right, RIDGE)
-            new = np.clip(new, -weight, weight)
-        z, found = _rest(K, v, new)
-        return (new, z, found) if found < size else None
-
-    def _step(self, v: np.ndarray, u: np.ndarray, w: np.ndarray, weight: float, size: float) -> Any:
-        """A projected Newton step, shortened until the objective falls by enough."""
-        K = to_host(self.K)
-        F = np.flatnonzero(~(((u >= weight) & (w > 0)) | ((u <= -weight) & (w < 0))))
-        d = np.zeros_like(u)
-        if len(F):
-            d[F] = solve_ridged(self.gram[np.ix_(F, F)], w[F].astype(np.float64), 1e-8)
-        for a in 0.5 ** np.arange(30):
-            new = np.clip(u + a * d, -weight, weight)
-            z, found = _rest(K, v, new)
-            if size * size - found * found >= 2e-4 * float(w @ (new - u)) and found < size:
-                return new, z, found
-        return None
-
-
-def _rest(K: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
-    z = v - u @ K
-    return z, float(np.sqrt(z @ z))

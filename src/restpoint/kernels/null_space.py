@@ -11,21 +11,39 @@ a rough nu does.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from restpoint.array import Array, convert, to_host
-from restpoint.kernels.shrinking import Shrunk, line_search, solve_ridged
+from restpoint.array import Array
+from restpoint.kernels import _shrinking_reference as reference
+from restpoint.kernels import threads
+from restpoint.kernels.shrinking import Shrunk, per_start, solve_ridged
 
+# Numbers in Q from which on the compiled loops are used.
+LEAST_COMPILED = 2**15
 # Newton's method ends after a few steps; where it has not, the bound is sound and the point feasible all the same.
 MOST_STEPS = 60
+UNIT = 2.0**-52
 # Of ||v||, in units of the last digit: what is smaller is rounding.
 FLOOR = 16.0
-# Of the mean diagonal of H: rows that determine no direction leave it singular.
-RIDGE = 1e-12
-# Of ||z||, in units of the last digit: the ||Q'z|| that is left alone.
-FEASIBLE = 8.0
+# Of ||z||, in units of the last digit: the ||Q'z|| that is left alone, and the one that no point may have.
+FEASIBLE, INFEASIBLE = 8.0, 1e3
+# What ||Q_i|| times a path may miss by rounding.
+SAFETY = 1.0 + 1e-9
+
+
+class Trail(NamedTuple):
+    """Where a solve ended: what the next one may take from it. Arrays with the starts first."""
+
+    nu: Array
+    product: Array  # Q nu, row by row as it was computed last
+    when: Array  # how long the path of nu was then
+    far: Array  # how long it is now
+    support: Array  # the rows that H is made of
+    H: Array
 
 
 class NullSpace:
@@ -34,6 +52,26 @@ class NullSpace:
     def __init__(self, Q: Array) -> None:
         self.Q = Q
 
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Q with its rows next to each other: a copy, if they are not."""
+        return np.ascontiguousarray(self.Q)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """||Q_i|| and a little more."""
+        squares = np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64)
+        return np.asarray(SAFETY * np.sqrt(squares))
+
+    @cached_property
+    def loops(self) -> tuple[Callable[..., float], Callable[..., float]]:
+        """The loops over the rows: compiled where it pays."""
+        if self.rows.size < LEAST_COMPILED:
+            return _walk, _put_back
+        from restpoint.kernels import _null_space_loops
+
+        return _null_space_loops.loops(self.rows.dtype.name)
+
     def project(self, v: Array) -> Array:
         """v - Q Q'v, twice: where v is nearly orthogonal to the null space, once leaves rounding behind."""
         for _ in range(2):
@@ -41,97 +79,209 @@ class NullSpace:
         return v
 
     def shrink(
-        self, v: Array, low: Array, high: Array, hint: Any = None, slack: Array = 0.0
+        self,
+        v: Array,
+        low: Array,
+        high: Array,
+        hint: Any = None,
+        near: Array | None = None,
+        slack: Array = 0.0,
     ) -> Shrunk:
         """Soft thresholding of vectors ``v`` of shape (..., p) within the null space.
 
-        ``hint`` is that of an earlier answer for vectors nearby. The bound may exceed the norm of the point by
-        ``slack``; 0 asks for rounding. One step costs about one product with Q.
+        ``hint`` is that of an earlier answer for vectors nearby; else ``near`` may be a point with the likely signs.
+        The bound exceeds the norm of the point by ``slack`` at most; 0 asks for rounding. One step costs about one
+        product with Q, less where the thresholds keep rows from being read.
         """
+        if not isinstance(v, np.ndarray):
+            return reference.null_space(self.Q, v, low, high)
         batch, size = v.shape[:-1], v.shape[-1]
-        Q = to_host(self.Q)
-        rows = to_host(v).reshape(-1, size)
-        lows, highs = (
-            np.broadcast_to(to_host(a) if hasattr(a, "shape") else a, v.shape).reshape(rows.shape)
-            for a in (low, high)
-        )
-        slacks = np.broadcast_to(to_host(slack) if hasattr(slack, "shape") else slack, batch)
-        starts = [None] * len(rows) if hint is None else to_host(hint).reshape(len(rows), -1)
-        found = [
-            _shrink_one(Q, row, (lo, hi), start, float(allowed))
-            for row, lo, hi, start, allowed in zip(
-                rows, lows, highs, starts, slacks.reshape(-1), strict=True
-            )
-        ]
-        point, bound, nu = (np.stack(part) for part in zip(*found, strict=True))
+        flat = [per_start(a, v.shape).reshape(-1, size) for a in (v, low, high)]
+        allowed = per_start(slack, batch).reshape(-1)
+        count = len(allowed)
+        trail = self._copied(hint, count) if isinstance(hint, Trail) else self._blank(count)
+        fresh = not isinstance(hint, Trail)
+        points, bounds = np.zeros((count, size)), np.empty(count)
+
+        def solve(first: int, every: int) -> None:
+            for i in range(first, count, every):
+                task = _Task(self, [a[i] for a in flat], Trail(*(a[i] for a in trail)))
+                if fresh:
+                    task.begin(None if near is None else near.reshape(-1, size)[i])
+                bounds[i] = task.solve(allowed[i], points[i])
+                trail.far[i] = task.far
+
+        parts = min(count, threads.useful(count * self.rows.nbytes))
+        threads.run([partial(solve, k, parts) for k in range(parts)])
+        ended = Trail(*(a.reshape((*batch, *a.shape[1:])) for a in trail))
         return Shrunk(
-            convert(point.reshape(v.shape), v),
-            convert(bound.reshape(batch), v),
-            convert(nu.reshape(*batch, -1), v),
+            points.reshape(v.shape).astype(v.dtype, copy=False),
+            bounds.reshape(batch).astype(v.dtype, copy=False),
+            ended,
+        )
+
+    def _blank(self, count: int) -> Trail:
+        size, columns = self.rows.shape
+        return Trail(
+            np.zeros((count, columns)),
+            np.zeros((count, size)),
+            np.zeros((count, size)),
+            np.zeros(count),
+            np.zeros((count, size), dtype=bool),
+            np.zeros((count, columns, columns)),
+        )
+
+    def _copied(self, trail: Trail, count: int) -> Trail:
+        """The trail of an earlier answer is somebody else's."""
+        size, columns = self.rows.shape
+        shapes = ((columns,), (size,), (size,), (), (size,), (columns, columns))
+        return Trail(
+            *(np.array(a).reshape(count, *shape) for a, shape in zip(trail, shapes, strict=True))
         )
 
 
-def _shrink_one(
+class _Task:
+    """One start of a solve; ``trail`` holds views that it writes to."""
+
+    def __init__(self, space: NullSpace, given: list[np.ndarray], trail: Trail) -> None:
+        self.space, self.trail = space, trail
+        self.v, self.low, self.high = (np.ascontiguousarray(a, dtype=np.float64) for a in given)
+        self.walk, self.put_back = space.loops
+        self.s, self.y = np.empty(len(self.v)), np.empty(space.rows.shape[1])
+        self.far = float(trail.far)
+
+    def begin(self, near: np.ndarray | None) -> None:
+        """Without a hint: nu by the signs of a point nearby, or by projection."""
+        H, support = self.trail.H, self.trail.support
+        if near is None or not np.any(near):
+            none = np.zeros(len(self.v))
+            self._walked(none, none)  # s = v
+            self._go(self.y)
+            return
+        signs = np.sign(near)
+        held = np.where(signs > 0, self.high, np.where(signs < 0, self.low, self.v))
+        self._walked(held, held)
+        support[:] = signs != 0
+        H[:] = self._gram(support)
+        self._go(solve_ridged(H, self.y))
+
+    def solve(self, slack: float, point: np.ndarray) -> float:
+        """The bound; the point is written to ``point``."""
+        scale = float(np.sqrt(self.v @ self.v))
+        if not np.isfinite(scale):
+            point[:], self.trail.nu[:] = np.nan, np.nan
+            return np.nan
+        square = self._walked(self.low, self.high)
+        for step in range(MOST_STEPS):
+            size = float(np.sqrt(square))
+            if size <= FLOOR * UNIT * scale:
+                break
+            self._follow()
+            d = solve_ridged(self.trail.H, self.y)
+            decrease = float(self.y @ d)
+            if decrease <= size * max(slack, 2.0 * UNIT * size) or step == MOST_STEPS - 1:
+                self._finish(d, point)
+                break
+            square = self._moved(d, decrease, square)
+        return size
+
+    def _walked(self, low: np.ndarray, high: np.ndarray) -> float:
+        trail = self.trail
+        return float(
+            self.walk(
+                self.space.rows,
+                self.space.lengths,
+                self.v,
+                low,
+                high,
+                trail.nu,
+                self.far,
+                trail.product,
+                trail.when,
+                self.s,
+                self.y,
+            )
+        )
+
+    def _go(self, step: np.ndarray) -> None:
+        self.trail.nu[:] += step
+        self.far += SAFETY * float(np.sqrt(step @ step))
+
+    def _moved(self, d: np.ndarray, decrease: float, square: float) -> float:
+        """Along d: all the way if ||s||^2 falls by enough, else near to where its slope vanishes."""
+        before, a, slope = square, 1.0, -decrease
+        self._go(d)
+        low, low_slope, high = 0.0, slope, np.inf
+        for _ in range(20):
+            square = self._walked(self.low, self.high)
+            slope = -float(self.y @ d)
+            if before - square >= 2e-4 * a * decrease - 8.0 * UNIT * before:
+                break
+            # Convex along d: the slope here is positive, and its zero lies between.
+            high = a
+            new = low + (high - low) * max(0.1, min(0.9, low_slope / (low_slope - slope)))
+            self._go((new - a) * d)
+            a = new
+        return square
+
+    def _follow(self) -> None:
+        """H for the support of s, from the nearest matrix that is known: the last one, 0 or Q'Q = I."""
+        support, H = self.trail.support, self.trail.H
+        new = self.s != 0.0
+        entered, left = np.flatnonzero(new & ~support), np.flatnonzero(support & ~new)
+        count = int(np.count_nonzero(new))
+        if len(entered) + len(left) > min(count, len(new) - count):
+            H[:] = self._gram(new)
+        else:
+            for changed, sign in ((entered, 1.0), (left, -1.0)):
+                if len(changed):
+                    rows = self.space.rows[changed].astype(np.float64, copy=False)
+                    H[:] += sign * (rows.T @ rows)
+        support[:] = new
+
+    def _gram(self, support: np.ndarray) -> np.ndarray:
+        """Q_A'Q_A by the rows in the support, or by those that are not, whichever are fewer."""
+        few = 2 * int(np.count_nonzero(support)) <= len(support)
+        rows = self.space.rows[support if few else ~support].astype(np.float64, copy=False)
+        product = rows.T @ rows
+        return product if few else np.eye(len(product)) - product
+
+    def _finish(self, d: np.ndarray, z: np.ndarray) -> None:
+        """The projection of s onto the null space of the rows of its support; 0 where that is all there is."""
+        z[:] = self.s
+        if np.count_nonzero(self.trail.support) <= len(d):
+            z[:] = 0.0
+            return
+        for _ in range(4):
+            size = float(np.sqrt(self.put_back(self.space.rows, d, z, self.y)))
+            outside = float(np.sqrt(self.y @ self.y))
+            if outside <= FEASIBLE * UNIT * size:
+                return
+            d = solve_ridged(self.trail.H, self.y)
+        if not outside <= INFEASIBLE * UNIT * size:
+            z[:] = 0.0
+
+
+def _walk(
     Q: np.ndarray,
+    lengths: np.ndarray,
     v: np.ndarray,
-    slopes: tuple[np.ndarray, np.ndarray],
-    nu: np.ndarray | None,
-    slack: float,
-) -> tuple[np.ndarray, float, np.ndarray]:
-    unit, scale = float(np.finfo(v.dtype).eps), float(np.sqrt(v @ v))
-    if nu is None:
-        nu = v @ Q
-    if not np.isfinite(scale):
-        return np.full_like(v, np.nan), np.nan, np.full_like(nu, np.nan)
-    t = v - Q @ nu
-    s, size = _soft(t, slopes)
-    for _ in range(MOST_STEPS):
-        if size <= FLOOR * unit * scale:
-            return np.zeros_like(v), size, nu
-        A = np.flatnonzero(s)
-        rows = Q[A]
-        y = (s[A] @ rows).astype(np.float64)
-        H = (rows.T @ rows).astype(np.float64)
-        d = solve_ridged(H, y, RIDGE)
-        decrease = float(y @ d)
-        if decrease <= 2.0 * size * max(slack, unit * size):
-            break
-        nu, t, s, size = _moved(Q, (nu, t, s, size), d.astype(v.dtype), decrease, slopes)
-    z = np.zeros_like(v)
-    z[A] = _put_back(rows, s[A], H, d, unit)
-    return z, size, nu
+    low: np.ndarray,
+    high: np.ndarray,
+    nu: np.ndarray,
+    *rest: Any,
+) -> float:
+    """What the compiled loop of this name does, for small Q: every row is read."""
+    del lengths
+    _, product, _, s, y = rest
+    product[:] = Q @ nu
+    t = v - product
+    s[:] = t - np.minimum(np.maximum(t, low), high)
+    y[:] = s @ Q
+    return float(s @ s)
 
 
-def _soft(t: np.ndarray, slopes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, float]:
-    s = t - np.minimum(np.maximum(t, slopes[0]), slopes[1])
-    return s, float(np.sqrt(s @ s))
-
-
-def _moved(Q: np.ndarray, at: Any, d: np.ndarray, decrease: float, slopes: Any) -> Any:
-    """Along d: all the way if ||s||^2 falls by enough, else to the minimum on the way."""
-    nu, t, _, size = at
-    there = nu + d
-    t_new = t - Q @ d
-    s_new, size_new = _soft(t_new, slopes)
-    slackened = 8.0 * float(np.finfo(t.dtype).eps) * size * size
-    if size * size - size_new * size_new >= 2e-4 * decrease - slackened:
-        return there, t_new, s_new, size_new
-    change = t_new - t
-    a = line_search(lambda a: float(change @ _soft(t + a * change, slopes)[0]))
-    t_new = t + a * change
-    return (nu + a * d, t_new, *_soft(t_new, slopes))
-
-
-def _put_back(
-    rows: np.ndarray, s: np.ndarray, H: np.ndarray, d: np.ndarray, unit: float
-) -> np.ndarray:
-    """The projection of s onto the null space of the rows of its support; 0 where that is all there is."""
-    if len(s) <= rows.shape[1]:
-        return np.zeros_like(s)
-    z = s - rows @ d.astype(s.dtype)
-    for _ in range(3):
-        y = z @ rows
-        if float(y @ y) <= (FEASIBLE * unit) ** 2 * float(z @ z):
-            return z
-        z = z - rows @ solve_ridged(H, y.astype(np.float64), RIDGE).astype(s.dtype)
-    return z if float(np.sqrt(y @ y)) <= 1e3 * unit * float(np.sqrt(z @ z)) else np.zeros_like(s)
+def _put_back(Q: np.ndarray, d: np.ndarray, z: np.ndarray, y: np.ndarray) -> float:
+    z[:] = np.where(z != 0.0, z - Q @ d, 0.0)
+    y[:] = z @ Q
+    return float(z @ z)

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restpoint.array import Array
+from restpoint.array import Array, is_array, to_host
+
+# Of the mean diagonal: rows that determine no direction leave a Newton matrix singular.
+RIDGE = 1e-12
 
 
 class Shrunk(NamedTuple):
@@ -22,31 +25,23 @@ class Shrunk(NamedTuple):
     hint: Any
 
 
-def line_search(slope: Any, most: int = 40) -> float:
-    """The minimiser in (0, 1] of a convex function of one variable by its increasing ``slope``; slope(0) < 0."""
-    low, high = 0.0, 1.0
-    first = abs(slope(0.0))
-    for _ in range(most):
-        middle = 0.5 * (low + high)
-        there = slope(middle)
-        if abs(there) <= 1e-3 * first:
-            return middle
-        low, high = (middle, high) if there < 0.0 else (low, middle)
-    return high
+def per_start(value: Array, shape: tuple[int, ...]) -> np.ndarray:
+    """A number or an array, on the host, spread over ``shape``."""
+    return np.broadcast_to(to_host(value) if is_array(value) else value, shape)
 
 
-def solve_ridged(matrix: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray:
-    """(matrix + ridge mean-diagonal I)^-1 right for a positive semidefinite matrix, refined once."""
+def solve_ridged(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """matrix^-1 right for a positive semidefinite matrix, refined once; nearly the least solution if it is singular."""
     from scipy.linalg.lapack import dposv, dpotrs
 
     size = len(right)
-    shift = ridge * float(np.trace(matrix)) / max(size, 1)
+    shift = RIDGE * float(np.trace(matrix)) / max(size, 1)
     if not shift > 0.0:
         return np.zeros(size)
     for _ in range(8):
-        factor, solution, trouble = dposv(
-            matrix + shift * np.eye(size), right, lower=True, overwrite_a=True
-        )
+        shifted = matrix.copy()
+        shifted.flat[:: size + 1] += shift
+        factor, solution, trouble = dposv(shifted, right, lower=True, overwrite_a=True)
         if trouble == 0:
             correction, _ = dpotrs(factor, right - matrix @ solution, lower=True)
             return np.asarray(solution + correction)

@@ -32,7 +32,7 @@ class ShrunkBall(Oracle):
         return "dual bound"
 
     @abstractmethod
-    def shrink(self, v: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
+    def shrink(self, v: Array, last: Answer | None = None, slack: Array = 0.0) -> Shrunk:
         """A point near prox_H(v), within the subspace, and ||v - q|| for a q in C."""
 
     @abstractmethod
@@ -47,8 +47,7 @@ class ShrunkBall(Oracle):
 
     def linear_near(self, g: Array, last: Answer | None = None, slack: Array = 0.0) -> Answer:
         xp, radius = namespace(g), self.set.radius
-        hint = None if last is None else last.hint
-        shrunk = self.shrink(-g, hint, slack / radius)
+        shrunk = self.shrink(-g, last, slack / radius)
         size = norm(shrunk.point)
         point = shrunk.point * expand(radius / xp.where(size > 0, size, 1.0))
         value = self.linear_value(g, point)
@@ -111,7 +110,8 @@ class CenteredBallAnalysis(ShrunkBall):
     set: L2Ball
     penalty: AnalysisL1
 
-    def shrink(self, v: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
+    def shrink(self, v: Array, last: Answer | None = None, slack: Array = 0.0) -> Shrunk:
+        hint = None if last is None else last.hint
         return self.penalty.kernel.shrink(v, self.penalty.weight, hint, slack)
 
     def rest(self, v: Array, hint: Any) -> Array:
@@ -154,8 +154,9 @@ class NullSpaceBallSeparable(ShrunkBall):
     set: NullSpaceBall
     penalty: SeparableSublinear
 
-    def shrink(self, v: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
-        return self.set.kernel.shrink(v, *self.penalty.slopes(), hint, slack)
+    def shrink(self, v: Array, last: Answer | None = None, slack: Array = 0.0) -> Shrunk:
+        hint, near = (None, None) if last is None else (last.hint, last.point)
+        return self.set.kernel.shrink(v, *self.penalty.slopes(), hint, near, slack)
 
     def rest(self, v: Array, hint: Any) -> Array:
         t = v - hint @ self.set.Q.T

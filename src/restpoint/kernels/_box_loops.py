@@ -1,0 +1,286 @@
+"""Compiled Newton's method for least squares over a box. Imported on first use only: it brings Numba in.
+
+    minimise ||z||^2 / 2, z = v - K'u, over |u_i| <= t; w = Kz is minus the gradient
+
+At a solution u_i = t sgn(w_i) where w_i is not 0. What leads there:
+
+guesses   primal-dual active sets: the rows F that are held to be free determine u by K_F z = 0, and u and z which rows
+          to hold free next; as long as ||z|| falls
+interior  where that fails, a predictor-corrector method: its steps do not depend on how many rows change sides,
+          hundreds where z is nearly 0. Then guesses again, from the sets that it shows
+
+u stays in the box throughout, so that every result proves ||v - K'u|| >= the minimum.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit, types
+
+# Linear systems of a row of guesses (the first one, and later ones), and of one run of the interior method.
+FIRST_GUESSES, GUESSES, INTERIOR_STEPS = 7, 10, 15
+# The gaps, of ||v||^2, at which the interior method hands over, and how much more is then left to rounding.
+HANDOVER, MORE = (1e-5, 1e-7, 1e-10, 1e-13), 16.0
+# Of the mean diagonal of a Newton matrix: dependent rows leave it singular.
+RIDGE = 1e-13
+UNIT = 2.0**-52
+# Of t: how near to an end of the box the interior method counts its distance.
+TINY = 1e-20
+LARGE = 1e150
+# Sums may be reordered and fused, but NaN and infinity keep their meaning.
+FAST = {"reassoc", "contract", "nsz"}
+
+
+@functools.cache
+def shrink() -> Callable[..., tuple[float, int]]:
+    """The solver, compiled or loaded from the cache.
+
+    Its arguments: K (m, n), KK', an upper bound on ||K||^2, sum_i ||K_i||, v, t, the slack of ||z||, u to begin with,
+    and z; both are overwritten. Answers ||z|| and the number of linear systems solved.
+    """
+    matrix = types.Array(types.float64, 2, "C", readonly=True)
+    given = types.Array(types.float64, 1, "C", readonly=True)
+    kept, number = types.Array(types.float64, 1, "C"), types.float64
+    answer = types.Tuple((number, types.int64))
+    signature = answer(matrix, matrix, number, number, given, number, number, kept, kept)
+    return njit(signature, nogil=True, cache=True)(_shrink)
+
+
+def _shrink(K, G, squared, lengths, v, t, slack, u, z):  # type: ignore[no-untyped-def]
+    m, n = K.shape
+    scale = np.sqrt(_dot(v, v))
+    floor, rounding = max(slack, 16.0 * UNIT * scale), 4.0 * UNIT * (scale + t * lengths)
+    goal = max(slack, rounding)
+    w, tried, z_tried, w_tried = np.empty(m), np.empty(m), np.empty(n), np.empty(m)
+    free, side = np.empty(m, np.bool_), np.empty(m)
+    inner, upper, lower = np.empty(m), np.empty(m), np.empty(m)
+    size, gap = _look(K, v, t, u, z, w)
+    solved, stage, first = 0, -1, 0.0
+    if not (size <= floor or gap <= size * goal):
+        for i in range(m):
+            free[i] = abs(u[i] + w[i] / squared) < t
+            side[i] = t if u[i] + w[i] / squared > 0.0 else -t
+    tried[:] = u
+    while not (size <= floor or gap <= size * goal) and stage < len(HANDOVER):
+        if stage >= 0:
+            if stage == 0:
+                first = _begin(K, v, t, inner, upper, lower)
+            target = max(goal * size, HANDOVER[stage] * scale * scale)
+            solved += _interior(K, v, t, target, floor, first, inner, upper, lower, free, side)
+            tried[:] = inner
+            goal = max(slack, rounding * MORE**stage)
+        for guess in range(FIRST_GUESSES if stage < 0 else GUESSES):
+            if guess > 0 or stage < 0:
+                _hold(K, G, v, t, free, side, tried)
+                solved += 1
+            size_tried, gap_tried = _look(K, v, t, tried, z_tried, w_tried)
+            better = size_tried < size or (gap_tried < gap and size_tried <= size * (1.0 + 1e-12))
+            if better:
+                size, gap = size_tried, gap_tried
+                u[:], z[:], w[:] = tried, z_tried, w_tried
+            if size <= floor or gap <= size * goal or not (better or (guess == 0 and stage >= 0)):
+                break
+        stage += 1
+    return size, solved
+
+
+@njit(nogil=True, fastmath=FAST)
+def _dot(x, y):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(nogil=True, fastmath=FAST)
+def _subtract(K, u, z):  # type: ignore[no-untyped-def]
+    """z -= K'u."""
+    for i in range(len(u)):
+        row, by = K[i], u[i]
+        if by != 0.0:
+            for j in range(len(z)):
+                z[j] -= by * row[j]
+
+
+@njit(nogil=True, fastmath=FAST)
+def _look(K, v, t, u, z, w):  # type: ignore[no-untyped-def]
+    """z, w, ||z|| and the gap t ||w||_1 - u'w: ||z|| times what ||z|| may exceed the minimum by."""
+    z[:] = v
+    _subtract(K, u, z)
+    gap = 0.0
+    for i in range(len(u)):
+        w[i] = _dot(K[i], z)
+        gap += t * abs(w[i]) - u[i] * w[i]
+    return np.sqrt(_dot(z, z)), gap
+
+
+@njit(nogil=True, fastmath=FAST)
+def _hold(K, G, v, t, free, side, u):  # type: ignore[no-untyped-def]
+    """u for the sets given, clipped to the box; the sets become those that it shows before.
+
+    Where free rows depend on each other, those with K_F z = 0 are many: the one near u is taken.
+    """
+    m, n = K.shape
+    size = 0
+    for i in range(m):
+        if not free[i]:
+            u[i] = side[i]
+        size += free[i]
+    F, z = np.empty(size, np.int64), v.copy()
+    size = 0
+    for i in range(m):
+        if free[i]:
+            F[size] = i
+            size += 1
+    _subtract(K, u, z)
+    if size:
+        H, change, trace = np.empty((size, size)), np.empty(size), 0.0
+        for a in range(size):
+            row = G[F[a]]
+            for b in range(a + 1):
+                H[a, b] = row[F[b]]
+            trace += H[a, a]
+        for a in range(size):
+            H[a, a] += RIDGE * (trace / size) + 1e-300
+        _factorise(H)
+        for _ in range(2):  # once more, to remove what the ridge and rounding left
+            for a in range(size):
+                change[a] = _dot(K[F[a]], z)
+            _substitute(H, change)
+            for a in range(size):
+                row, by = K[F[a]], change[a]
+                u[F[a]] += by
+                for j in range(n):
+                    z[j] -= by * row[j]
+    for i in range(m):
+        if free[i]:
+            free[i] = abs(u[i]) < t
+            side[i] = t if u[i] > 0.0 else -t
+            u[i] = min(max(u[i], -t), t)
+        else:
+            free[i] = side[i] * _dot(K[i], z) <= 0.0
+
+
+@njit(nogil=True, fastmath=FAST)
+def _begin(K, v, t, u, upper, lower):  # type: ignore[no-untyped-def]
+    """Where the interior method begins: u = 0, with multipliers that w suggests; the answer is the largest |w_i|."""
+    m = len(u)
+    z, w, spread, largest = np.empty(len(v)), np.empty(m), 1e-300, 1e-300
+    u[:] = 0.0
+    _look(K, v, t, u, z, w)
+    for i in range(m):
+        spread += 1e-2 * abs(w[i]) / m
+    for i in range(m):
+        upper[i], lower[i] = max(w[i], 0.0) + spread, max(-w[i], 0.0) + spread
+        largest = max(largest, abs(w[i]))
+    return largest
+
+
+@njit(nogil=True, fastmath=FAST)
+def _interior(K, v, t, target, floor, first, u, upper, lower, free, side):  # type: ignore[no-untyped-def]
+    """Mehrotra's method, until the gap is at most ``target``; its number of linear systems."""
+    m, n = K.shape
+    z, w, du, scaled = np.empty(n), np.empty(m), np.empty(m), np.empty((m, n))
+    a, b, up, down = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    size, gap = _look(K, v, t, u, z, w)
+    steps = 0
+    while steps < INTERIOR_STEPS and gap > target and size > floor:
+        steps += 1
+        for i in range(m):
+            a[i], b[i] = max(t - u[i], TINY * t), max(t + u[i], TINY * t)
+            by = 1.0 / (upper[i] / a[i] + lower[i] / b[i])
+            for j in range(n):
+                scaled[i, j] = by * K[i, j]
+        L = np.dot(K.T, scaled)
+        for j in range(n):
+            L[j, j] += 1.0
+        _factorise(L)
+        mean = (_dot(upper, a) + _dot(lower, b)) / (2 * m)
+        for i in range(m):
+            du[i] = w[i]
+        _solve(scaled, L, upper, lower, a, b, du)
+        for i in range(m):
+            up[i], down[i] = upper[i] * (du[i] / a[i] - 1.0), -lower[i] * (du[i] / b[i] + 1.0)
+        s, ahead = _longest(a, b, upper, lower, du, up, down), 0.0
+        for i in range(m):
+            ahead += (upper[i] + s * up[i]) * (a[i] - s * du[i])
+            ahead += (lower[i] + s * down[i]) * (b[i] + s * du[i])
+        centring = mean * (ahead / (2 * m * mean)) ** 3
+        for i in range(m):
+            up[i], down[i] = centring + du[i] * up[i], centring - du[i] * down[i]
+            du[i] = w[i] - up[i] / a[i] + down[i] / b[i]
+        _solve(scaled, L, upper, lower, a, b, du)
+        for i in range(m):
+            up[i] = (up[i] + upper[i] * du[i]) / a[i] - upper[i]
+            down[i] = (down[i] - lower[i] * du[i]) / b[i] - lower[i]
+        s = min(1.0, 0.995 * _longest(a, b, upper, lower, du, up, down))
+        for i in range(m):
+            u[i] += s * du[i]
+            upper[i] += s * up[i]
+            lower[i] += s * down[i]
+        size, gap = _look(K, v, t, u, z, w)
+    for i in range(m):
+        free[i] = min(t - u[i], t + u[i]) * first > max(upper[i], lower[i]) * t
+        side[i] = t if u[i] > 0.0 else -t
+    return steps
+
+
+@njit(nogil=True, fastmath=FAST)
+def _solve(scaled, L, upper, lower, a, b, x):  # type: ignore[no-untyped-def]
+    """x becomes (D + KK')^-1 x, D = upper / a + lower / b, from the Cholesky factor L of I + K'D^-1 K."""
+    y = np.zeros(len(L))
+    _subtract(scaled, x, y)
+    _substitute(L, y)
+    for i in range(len(x)):
+        x[i] = x[i] / (upper[i] / a[i] + lower[i] / b[i]) + _dot(scaled[i], y)
+
+
+@njit(nogil=True)
+def _longest(a, b, upper, lower, du, up, down):  # type: ignore[no-untyped-def]
+    """The longest step, at most 1, that keeps all four positive."""
+    s = 1.0
+    for i in range(len(a)):
+        if du[i] > 0.0:
+            s = min(s, a[i] / du[i])
+        elif du[i] < 0.0:
+            s = min(s, -b[i] / du[i])
+        if up[i] < 0.0:
+            s = min(s, -upper[i] / up[i])
+        if down[i] < 0.0:
+            s = min(s, -lower[i] / down[i])
+    return s
+
+
+@njit(nogil=True, fastmath=FAST)
+def _factorise(A):  # type: ignore[no-untyped-def]
+    """The Cholesky factor of A, into its lower triangle; a pivot that rounding made negative counts as large."""
+    for i in range(len(A)):
+        row = A[i]
+        for j in range(i + 1):
+            other = A[j]
+            total = 0.0
+            for k in range(j):
+                total += row[k] * other[k]
+            total = row[j] - total
+            if j < i:
+                row[j] = total / other[j]
+            else:
+                row[i] = np.sqrt(total) if total > 0.0 else LARGE
+
+
+@njit(nogil=True, fastmath=FAST)
+def _substitute(L, x):  # type: ignore[no-untyped-def]
+    """x becomes (LL')^-1 x."""
+    for i in range(len(x)):
+        row, total = L[i], 0.0
+        for k in range(i):
+            total += row[k] * x[k]
+        x[i] = (x[i] - total) / row[i]
+    for i in range(len(x) - 1, -1, -1):
+        row = L[i]
+        x[i] /= row[i]
+        for k in range(i):
+            x[k] -= x[i] * row[k]
