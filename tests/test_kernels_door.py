@@ -204,7 +204,9 @@ def test_samples_are_mapped_from_a_file(tmp_path):
     X = np.random.default_rng(4).standard_normal((30, 4))
     np.save(tmp_path / "X.npy", X)
     xs = (np.ones(4),) * 3
-    assert float(MomentTensor(tmp_path / "X.npy", 3).value(xs)) == float(MomentTensor(X, 3).value(xs))
+    assert float(MomentTensor(tmp_path / "X.npy", 3).value(xs)) == float(
+        MomentTensor(X, 3).value(xs)
+    )
     with pytest.raises(DataError, match="X names a file that does not exist"):
         MomentTensor(str(tmp_path / "absent.npy"), 3)
 
@@ -219,7 +221,9 @@ def test_whole_numbers_that_outgrow_memory_as_floats_are_refused_with_the_bytes(
 
 def test_covariances_that_outgrow_memory_are_refused_with_the_bytes():
     wide = np.broadcast_to(np.arange(2.0)[:, None], (2, 10**6))
-    with pytest.raises(DataError, match=r"covariance of 1,000,000 features needs 24,000,000,000,000"):
+    with pytest.raises(
+        DataError, match=r"covariance of 1,000,000 features needs 24,000,000,000,000"
+    ):
         MomentTensor(wide, 3, whiten=1)
 
 
@@ -251,7 +255,9 @@ def scaled(exponents, rank=2, n=3, seed=5):
 def test_facts_of_factors_do_not_depend_on_how_the_scale_is_spread(exponents):
     """Squares of entries under- and overflow here; bounds that did were 0, and false."""
     weights, factors = scaled(exponents)
-    plain = FactoredTensor((weights, [np.ldexp(F, -e) for F, e in zip(factors, exponents, strict=True)]))
+    plain = FactoredTensor(
+        (weights, [np.ldexp(F, -e) for F, e in zip(factors, exponents, strict=True)])
+    )
     form, total = FactoredTensor((weights, factors)), sum(exponents)
     ratio = form.kernel.spectral_bound() / np.ldexp(plain.kernel.spectral_bound(), total)
     assert 1 - 1e-12 <= ratio <= 1 + 1e-12
@@ -273,7 +279,9 @@ def test_columns_of_very_different_lengths_are_all_counted():
     assert zero.spectral_bound() == zero.largest() == 0.0
 
 
-@pytest.mark.parametrize("exponents", [(-600, -600, 700, 500), (-700, 350, 350), (-500, -540, 600, 440)])
+@pytest.mark.parametrize(
+    "exponents", [(-600, -600, 700, 500), (-700, 350, 350), (-500, -540, 600, 440)]
+)
 def test_products_of_coefficients_that_underflow_are_in_the_rounding_bound(exponents):
     weights, factors = scaled(exponents)
     form = FactoredTensor((weights, factors))

@@ -52,4 +52,3 @@ def products(matrix: np.ndarray, y: np.ndarray) -> np.ndarray:
     answers = np.empty_like(vectors)
     products()(matrix, vectors, answers)
     return answers.reshape(-1, n)[:count].astype(y.dtype, copy=False)
-

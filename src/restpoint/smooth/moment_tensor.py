@@ -62,7 +62,11 @@ class MomentTensor(MultilinearForm):
         tied: Sequence[int] | None = None,
     ) -> None:
         data = _samples(_checks.memory_mapped("X", X) if isinstance(X, (str, Path)) else X)
-        if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order not in (3, 4):
+        if (
+            not isinstance(order, (int, np.integer))
+            or isinstance(order, bool)
+            or order not in (3, 4)
+        ):
             raise DataError(
                 f"order must be 3 or 4, got {order!r}; for order 2 use Quadratic with the covariance"
             )
