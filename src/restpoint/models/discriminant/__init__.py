@@ -1,0 +1,5 @@
+"""Zero-variance discriminant analysis."""
+
+from restpoint.models.discriminant.estimator import ZeroVarianceDiscriminant
+
+__all__ = ["ZeroVarianceDiscriminant"]

@@ -1,0 +1,97 @@
+"""From samples to discriminant vectors: one fit, which the folds repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restpoint.errors import DataError
+from restpoint.models.discriminant.bases import Basis
+from restpoint.models.discriminant.directions import Budget, Component, Wish, sought
+from restpoint.models.discriminant.scatter import Scatter
+from restpoint.models.discriminant.spaces import BoundedVariance, Space, ZeroVariance
+
+# The share of a sphere in the covariance where there is no direction of zero variance.
+SHRINKAGE = 0.1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a fit needs to know beside samples; checked.
+
+    ``shrinkage`` is None for "auto"; ``sigma`` None for standard deviations within classes.
+    """
+
+    wishes: tuple[Wish, ...]
+    standardize: bool
+    basis: Basis
+    sigma: np.ndarray | None
+    shrinkage: float | None
+    orthogonal_to: np.ndarray | None
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The vectors, and how to score samples with them: (X - mean) @ scalings."""
+
+    components: list[Component]
+    mean: np.ndarray
+    scalings: np.ndarray
+    scatter: Scatter
+    zero_variance: bool
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """One row for each component."""
+        return np.stack([one.w for one in self.components])
+
+    @property
+    def centroids(self) -> np.ndarray:
+        """The scores of the class means."""
+        return np.asarray(self.scatter.centroids @ self.vectors.T)
+
+    def scores(self, X: Any) -> np.ndarray:
+        """One row for each sample."""
+        return np.asarray(X @ self.scalings) - self.mean @ self.scalings
+
+
+def fitted(X: Any, code: np.ndarray, shares: np.ndarray, plan: Plan) -> Directions:
+    """All components, one after the other."""
+    scatter = Scatter.of(X, code, shares, standardize=plan.standardize, basis=plan.basis)
+    space, zero_variance = space_of(scatter, plan)
+    components = sought(space, list(plan.wishes), plan.budget)
+    vectors = np.stack([one.w for one in components])
+    scalings = (plan.basis.backward(vectors) / scatter.scale).T
+    return Directions(components, scatter.mean, scalings, scatter, zero_variance)
+
+
+def space_of(scatter: Scatter, plan: Plan) -> tuple[Space, bool]:
+    """Zero variance where that leaves room for all components, unless a shrinkage was asked for."""
+    sigma = weights(scatter, plan.sigma)
+    if plan.shrinkage is None:
+        more = 0 if plan.orthogonal_to is None else plan.orthogonal_to.shape[1]
+        if scatter.size - scatter.rows.shape[1] - more >= len(plan.wishes):
+            return ZeroVariance.of(scatter, sigma, plan.orthogonal_to), True
+    if plan.orthogonal_to is not None:
+        raise DataError(
+            f"orthogonal_to needs directions of zero variance within classes, but {scatter.size} features and "
+            f"{len(scatter.code)} samples leave too few"
+            + ("" if plan.shrinkage is None else " (shrinkage was given)")
+            + "; leave it out"
+        )
+    share = SHRINKAGE if plan.shrinkage is None else plan.shrinkage
+    return BoundedVariance.of(scatter, sigma, share), False
+
+
+def weights(scatter: Scatter, given: np.ndarray | None) -> np.ndarray:
+    """One positive weight for each feature: a feature without variance within classes counts as the quietest other."""
+    if given is not None:
+        return given
+    found = scatter.deviations
+    quiet = found <= 1e-10 * float(np.max(found, initial=0.0))
+    if np.all(quiet):
+        return np.ones(scatter.size)
+    return np.where(quiet, float(np.min(found[~quiet])), found)

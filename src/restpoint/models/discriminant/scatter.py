@@ -1,0 +1,111 @@
+"""Samples and classes: what varies between classes, and what varies within."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from restpoint.array import require_memory
+from restpoint.errors import DataError
+from restpoint.kernels.orthonormal import column_basis
+from restpoint.models.discriminant.bases import Basis
+
+# Directions along which samples vary less than this share of the most, within classes, count as having no variance.
+FLAT = 1e-10
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Samples, standardised: z = D ((x - mean) / scale) with an orthogonal D.
+
+    samples    (n, p) centred and scaled; sparse samples are kept as they came, centred only in formulas
+    code       (n,) the number of each sample's class
+    counts     (K,) samples of each class, ``shares`` what each counts for in the mean and between classes
+    centroids  (K, p) class means of z
+    """
+
+    samples: Any
+    code: np.ndarray
+    counts: np.ndarray
+    shares: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    centroids: np.ndarray
+    basis: Basis
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        code: np.ndarray,
+        shares: np.ndarray,
+        *,
+        standardize: bool,
+        basis: Basis,
+    ) -> Scatter:
+        """Means, scales and class means of X; ``shares`` sum to 1."""
+        counts = np.bincount(code, minlength=len(shares)).astype(np.float64)
+        weights = (shares / counts)[code]
+        mean = np.asarray(weights @ X).ravel()
+        scale = np.ones(X.shape[1])
+        if standardize:
+            second = np.asarray(weights @ (X.power(2) if sparse.issparse(X) else X * X)).ravel()
+            variance = second - mean**2
+            # What is left of a constant feature is rounding.
+            constant = variance <= 1e-14 * second
+            scale = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
+        if sparse.issparse(X):
+            if not basis.identity:
+                raise DataError(
+                    f"basis={basis.name!r} mixes all features, which would make X dense; give X.toarray(), or basis=None"
+                )
+            samples = sparse.csr_array(X) @ sparse.diags_array(1.0 / scale)
+            centroids = _class_means(samples, code, counts) - mean / scale
+        else:
+            samples = basis.forward((X - mean) / scale)
+            centroids = _class_means(samples, code, counts)
+        return cls(samples, code, counts, shares, mean, scale, centroids, basis)
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return int(self.centroids.shape[1])
+
+    @cached_property
+    def between(self) -> np.ndarray:
+        """F, p x K, with FF' the between-class scatter: columns sqrt(share_c) (centroid_c - mean)."""
+        centred = self.centroids - self.shares @ self.centroids
+        return np.ascontiguousarray((np.sqrt(self.shares)[:, None] * centred).T)
+
+    @cached_property
+    def within(self) -> np.ndarray:
+        """(p, n): the deviations of the samples from their class means."""
+        if sparse.issparse(self.samples):
+            shift = self.mean / self.scale
+            require_memory(8 * self.size * len(self.code), "deviations from class means")
+            own = self.centroids + shift
+            return np.ascontiguousarray(self.samples.T.toarray() - own.T[:, self.code])
+        return np.ascontiguousarray((self.samples - self.centroids[self.code]).T)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Q, p x k: an orthonormal basis of what varies within classes."""
+        return np.asarray(column_basis(self.within, FLAT))
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        """(p,) the standard deviation of every feature within classes."""
+        freedom = max(1, len(self.code) - len(self.counts))
+        return np.sqrt(np.einsum("pn,pn->p", self.within, self.within) / freedom)
+
+
+def _class_means(samples: Any, code: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    indicator = sparse.csr_array(
+        (1.0 / counts[code], (code, np.arange(len(code)))), shape=(len(counts), len(code))
+    )
+    found = indicator @ samples
+    return np.asarray(found.toarray() if sparse.issparse(found) else found)
