@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from restpoint.array import to_host
+from restpoint.bounds import Bound
 from restpoint.certificates import Certificate, certify
 from restpoint.methods import ConditionalGradient, FullStep, Method, Momentum
 from restpoint.models.discriminant.spaces import Space
@@ -16,19 +17,21 @@ from restpoint.run import Result, Status, Stop, solve
 
 # Gradients depend on as few numbers as there are classes: mixing the last few of them is cheap, and pays.
 METHOD: Method = Momentum(ConditionalGradient(smoothness=FullStep()), memory=5)
-# gamma_max is known to this share; what is tried to raise it, and for how long.
-CEILING, RAISES, SHORT = 1e-3, 12, 40
-# A component that explains less than this share of the first one's scatter between classes is none.
-NOTHING = 1e-12
-# Halvings of the interval in which a number of features is sought.
-HALVINGS = 14
-# gamma="auto", as a share of gamma_max.
+# The largest useful penalty is known to this share; what is tried to raise it, and for how long.
+CEILING, RAISES, SHORT = 1e-3, 20, 40
+# A component along which classes differ by less than this share of the first is none.
+NOTHING = 1e-6
+# Halvings of the interval in which a number of features is sought, from this share of the largest penalty on.
+HALVINGS, LEAST = 14, 1e-4
+# gamma="auto", as a share of the largest penalty.
 AUTO = 0.5
+# Of the tolerance, what is asked of the search: what it finds is certified for the problem itself.
+STRICTER = 0.25
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What decides about the sparsity of one component: a share of gamma_max, or a number of features."""
+    """What decides about the sparsity of one component: a share of the largest penalty, or a number of features."""
 
     share: float = AUTO
     features: int | None = None
@@ -36,21 +39,27 @@ class Wish:
 
 @dataclass(frozen=True)
 class Budget:
-    """Starts, tolerance, and what they are drawn from."""
+    """Starts, tolerance, the seed of what is drawn, and how many seconds are left (None: no limit)."""
 
     starts: int
     tol: float
     seed: int
-    deadline: Any  # () -> seconds left, or None
+    left: Callable[[], float] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return self.left is not None and self.left() <= 0.01
 
 
 @dataclass(frozen=True)
 class Component:
     """One discriminant vector, and what is proved about it.
 
-    x            the point of ``problem`` that is certified
+    x            the point of ``problem`` that the certificate speaks of
     w            what it stands for: one number for each feature, zeros exact
-    gamma        the penalty, gamma_max the largest at which a vector better than 0 is known
+    share        the penalty of the search, as a share of the largest
+    gamma        that of ``problem``: share * largest * ||F'x||
     """
 
     x: np.ndarray
@@ -59,10 +68,10 @@ class Component:
     certificate: Certificate
     status: Status
     eps: float
+    share: float
     gamma: float
-    gamma_max: float
     iterations: int
-    bound: Any
+    bound: Bound | None
 
     @property
     def certified(self) -> bool:
@@ -81,17 +90,16 @@ def sought(space: Space, wishes: list[Wish], budget: Budget) -> list[Component]:
     first = space.strongest
     for number, wish in enumerate(wishes):
         rng = np.random.default_rng((budget.seed, number))
-        scale = space.strongest
-        if not scale > NOTHING * first or scale <= 0.0:
-            found.append(_nothing(space, budget.tol * first))
+        if not space.strongest > NOTHING * first:
+            found.append(_nothing(space, first, budget))
             continue
         starts = space.starts(budget.starts, rng)
-        gamma_max, best = ceiling(space, starts, budget)
-        pool = np.concatenate([best, starts])[: max(budget.starts, 1)]
-        if wish.features is not None:
-            one = _with_features(space, pool, gamma_max, wish.features, budget)
+        largest, best = ceiling(space, starts, budget)
+        pool = np.concatenate([best, starts])[: budget.starts + len(best)]
+        if wish.features is None:
+            one = at(space, pool, (wish.share, largest), budget)
         else:
-            one = at(space, pool, wish.share * gamma_max, gamma_max, budget)
+            one = _with_features(space, pool, largest, wish.features, budget)
         found.append(one)
         if not one.empty:
             space = space.without(one.x)
@@ -99,115 +107,116 @@ def sought(space: Space, wishes: list[Wish], budget: Budget) -> list[Component]:
 
 
 def ceiling(space: Space, starts: np.ndarray, budget: Budget) -> tuple[float, np.ndarray]:
-    """gamma_max: the largest gamma at which a vector better than 0 is known, and the vectors that show it.
+    """The largest t at which a vector better than 0 is known, and the vectors that show it.
 
-    Phi(x) = gamma S(x) - G(x), G(x) = ||F'x||^2 / 2, S(x) = sum_j sigma_j |w_j|, is negative exactly where
-    gamma < G/S. As Dinkelbach does, the ratio is raised by descents at gamma = ratio, which end at a Phi <= 0, hence
-    at a ratio at least as large, until it gains no more. Along a ray G/S grows with the length: only lengths 1 count.
+    t S(x) - ||F'x|| is negative exactly where t < ||F'x|| / S(x), S(x) = sum_j sigma_j |w_j|. As Dinkelbach does, the
+    ratio is raised by descents at t = ratio, which end at a value <= 0, hence at a ratio at least as large, until it
+    gains no more.
     """
-    xs, ratio, order = starts, *_ratios(space, starts)
+    xs = starts
+    ratio, order = _ratios(space, xs)
     for _ in range(RAISES):
-        if not ratio > 0.0 or over(budget):
+        if not ratio > 0.0 or budget.over:
             break
-        # Just below, or 0 would be as good an end as any.
-        gamma = ratio * (1.0 - 0.1 * CEILING)
-        result = _run(space.problem(gamma), xs[order], CEILING * space.strongest, budget, SHORT)
-        moved = _rows(result)
+        # A little below, or 0 would be as good an end as any.
+        problem = space.search(ratio * (1.0 - 0.1 * CEILING))
+        moved = _ends(_run(problem, xs[order], CEILING * space.strongest, budget, SHORT))
         raised, places = _ratios(space, moved)
-        if raised > ratio:
-            xs, order = np.concatenate([moved[places], xs[order]]), np.arange(min(2, len(moved)))
-        gained, ratio = raised - ratio, max(ratio, raised)
-        if not gained > CEILING * ratio:
+        if not raised > ratio * (1.0 + CEILING):
             break
+        xs, order, ratio = moved, places, raised
     return ratio, xs[order]
 
 
-def at(space: Space, pool: np.ndarray, gamma: float, gamma_max: float, budget: Budget) -> Component:
-    """The best certified vector at one gamma, from every point of the pool; 0 where nothing better is known."""
-    problem, eps = space.problem(gamma), budget.tol * space.strongest
-    result = _run(problem, pool, eps, budget).best()
-    x = space.settled(np.asarray(to_host(result.x)))
-    zero = np.zeros_like(x)
+def at(space: Space, pool: np.ndarray, penalty: tuple[float, float], budget: Budget) -> Component:
+    """The best certified vector at a share of the largest penalty, from every point of the pool."""
+    share, largest = penalty
+    t = share * largest
+    eps = 0.5 * budget.tol * space.strongest**2
+    run = _run(space.search(t), pool, STRICTER * eps / space.strongest, budget)
+    one = run.best()
+    x = space.settled(np.asarray(to_host(one.x)))
+    gamma = t * float(space.separation(x))
+    problem = space.problem(gamma)
     certificate = certify(problem, x)
-    if not float(certificate.value) < 0.0:
-        x, certificate = zero, certify(problem, zero)
     holds = bool(np.all(certificate.holds(np.asarray(eps))))
-    status = result.status if result.status is not Status.CERTIFIED else Status.STALLED
+    ended = one.status if one.status is not Status.CERTIFIED else Status.STALLED
     return Component(
         x=x,
         w=space.vector(x),
         problem=problem,
         certificate=certificate,
-        status=Status.CERTIFIED if holds else status,
+        status=Status.CERTIFIED if holds else ended,
         eps=eps,
+        share=share,
         gamma=gamma,
-        gamma_max=gamma_max,
-        iterations=int(result.iterations),
-        bound=result.bound,
+        iterations=int(one.iterations),
+        bound=one.bound,
     )
 
 
 def _with_features(
-    space: Space, pool: np.ndarray, gamma_max: float, features: int, budget: Budget
+    space: Space, pool: np.ndarray, largest: float, features: int, budget: Budget
 ) -> Component:
     """The vector with the most features of those with at most ``features``; else the sparsest that was met.
 
-    By halving the interval of log gamma, from the last vector found and the pool.
+    By halving the interval of the logarithm of the penalty, from the last vector found and the pool.
     """
-    low, high = np.log(1e-4 * gamma_max), np.log(0.999 * gamma_max)
+    low, high = np.log(LEAST), np.log(1.0 - CEILING)
     best: Component | None = None
     iterations = 0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        one = at(space, pool, float(np.exp(middle)), gamma_max, budget)
+        one = at(space, pool, (float(np.exp(middle)), largest), budget)
         iterations += one.iterations
         count = np.count_nonzero(one.w)
+        best = one if best is None else _closer(one, best, features)
         if not one.empty:
-            best = one if best is None else _closer(one, best, features)
             pool = np.concatenate([one.x[None], pool])[: len(pool)]
         low, high = (low, middle) if count <= features else (middle, high)
-        if count == features or over(budget):
+        if count == features or budget.over:
             break
-    return replace(best, iterations=iterations) if best is not None else one
+    assert best is not None
+    return replace(best, iterations=iterations)
 
 
 def _closer(one: Component, other: Component, features: int) -> Component:
     a, b = (np.count_nonzero(c.w) for c in (one, other))
+    if not (a and b):
+        return one if a else other
     if a <= features and b <= features:
         return one if a >= b else other
     return one if a < b else other
 
 
-def _nothing(space: Space, eps: float) -> Component:
+def _nothing(space: Space, first: float, budget: Budget) -> Component:
     """The zero vector, where classes differ no more."""
-    problem = space.problem(0.0)
+    problem, eps = space.problem(0.0), 0.5 * budget.tol * first**2
     x = np.zeros(problem.shapes[0])
     certificate = certify(problem, x)
     holds = bool(np.all(certificate.holds(np.asarray(eps))))
     status = Status.CERTIFIED if holds else Status.STALLED
-    return Component(x, space.vector(x), problem, certificate, status, eps, 0.0, 0.0, 0, None)
+    return Component(
+        x, space.vector(x), problem, certificate, status, eps, 0.0, 0.0, 0, None
+    )  # fmt: skip
 
 
 def _run(
     problem: Problem, x0: np.ndarray, eps: float, budget: Budget, iterations: int = 5000
 ) -> Result:
-    left = budget.deadline() if budget.deadline is not None else None
-    stop = Stop(max_iterations=iterations, max_seconds=left)
+    stop = Stop(
+        max_iterations=iterations, max_seconds=None if budget.left is None else budget.left()
+    )
     return solve(problem, METHOD, eps=max(eps, 1e-300), x0=problem.project(x0)[0], stop=stop)
 
 
-def _rows(result: Result) -> np.ndarray:
+def _ends(result: Result) -> np.ndarray:
     return np.asarray(to_host(result.last[0])).reshape(-1, *result.problem.shapes[0])
 
 
 def _ratios(space: Space, xs: np.ndarray) -> tuple[float, np.ndarray]:
-    """The largest G/S of the rows, and where the two largest are."""
+    """The largest ||F'x|| / S(x) of the rows, and where the two largest are."""
     size = space.penalty(xs)
-    ratio = np.where(size > 0, space.gain(xs) / np.where(size > 0, size, 1.0), 0.0)
+    ratio = np.where(size > 0, space.separation(xs) / np.where(size > 0, size, 1.0), 0.0)
     order = np.argsort(-ratio, kind="stable")[:2]
     return float(ratio[order[0]]), order
-
-
-def over(budget: Budget) -> bool:
-    """Whether the time is up."""
-    return budget.deadline is not None and budget.deadline() <= 0.01

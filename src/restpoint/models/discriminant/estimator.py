@@ -49,7 +49,8 @@ class ZeroVarianceDiscriminant(
     ----------
     n_components : int, default the number of classes - 1 (and no more than the features have room for)
     gamma : "auto" (0.5), a number in [0, 1), or one for each component
-        A share of ``gamma_max_``, above which 0 is the best vector that is known.
+        A share of the largest penalty at which a vector better than 0 is known, in the form of the problem that is of
+        degree 1, -||B^(1/2)'w|| + t sum_j sigma_j |w_j|: stationary points are the same, with gamma_ = t ||B^(1/2)'w||.
     n_features : int, or one for each component; instead of gamma
         The most features with a coefficient. Nonzero vectors have at least about n_samples - n_classes + 1.
     sigma : "within", None, or an array (n_features,)
@@ -75,7 +76,7 @@ class ZeroVarianceDiscriminant(
     scalings_ : (n_features, n_components) the same for X as it is: transform(X) = (X - mean_) @ scalings_
     coef_, intercept_ : of decision_function, for X as it is
     support_ : (n_components, n_features), which coefficients are not 0
-    certificates_, certified_, bounds_, gamma_, gamma_max_, n_iter_ : one for each component
+    certificates_, certified_, bounds_, gamma_ (of the display above), shares_, n_iter_ : one for each component
     oof_scores_, oof_covariance_ : scores of held-out samples, and their covariance within classes
     classes_, priors_, means_ (of classes, scores), mean_, n_features_in_, feature_names_in_
 
@@ -368,9 +369,8 @@ class ZeroVarianceDiscriminant(
         self.certificates_ = [c.certificate for c in one]
         self.certified_ = all(c.certified for c in one)
         self.bounds_ = [c.bound for c in one]
-        self.gamma_, self.gamma_max_ = (
-            np.array([getattr(c, n) for c in one]) for n in ("gamma", "gamma_max")
-        )
+        self.gamma_ = np.array([c.gamma for c in one])
+        self.shares_ = np.array([c.share for c in one])
         self.n_iter_ = sum(c.iterations for c in one)
         self.zero_variance_ = found.zero_variance
         self.means_ = found.centroids
@@ -386,10 +386,10 @@ class ZeroVarianceDiscriminant(
 
     def _warn(self, found: Directions) -> None:
         for number, one in enumerate(found.components, 1):
-            if one.empty and one.gamma_max > 0:
+            if one.empty and one.share > 0:
                 warnings.warn(
-                    f"component {number}: gamma = {one.gamma / one.gamma_max:.3g} gamma_max_ leaves only the zero vector "
-                    f"(gamma = {one.gamma:.3g}; the largest useful is {one.gamma_max:.3g}); choose a smaller share",
+                    f"component {number}: gamma = {one.share:.3g} leaves only the zero vector; the largest useful share is "
+                    "1: choose a smaller one",
                     UserWarning,
                     stacklevel=3,
                 )

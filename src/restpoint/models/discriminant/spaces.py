@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from restpoint.array import require_memory
+from restpoint.models.discriminant.direction import Separation
 from restpoint.models.discriminant.scatter import Scatter
 from restpoint.penalties import L1, AnalysisL1
 from restpoint.problem import Block, Problem
@@ -26,8 +27,16 @@ class Space(ABC):
     """
 
     @abstractmethod
+    def block(self, weight: float | np.ndarray) -> Block:
+        """The set and weight times the penalty, in the space's own variable x."""
+
     def problem(self, gamma: float | np.ndarray) -> Problem:
-        """The problem in the space's own variable x."""
+        """The problem in x."""
+        return Problem(ConcaveQuadratic(self.factor), self.block(gamma))
+
+    def search(self, weight: float | np.ndarray) -> Problem:
+        """Minimise -||F'x|| + weight S(x): the same stationary points, none of them lost to 0 (``Separation``)."""
+        return Problem(Separation(self.factor), self.block(weight))
 
     @abstractmethod
     def vector(self, x: np.ndarray) -> np.ndarray:
@@ -59,9 +68,9 @@ class Space(ABC):
     def sigma(self) -> np.ndarray:
         """The weights of the features."""
 
-    def gain(self, x: np.ndarray) -> np.ndarray:
-        """||F'x||^2 / 2 for each row."""
-        return 0.5 * np.sum((x @ self.factor) ** 2, axis=-1)
+    def separation(self, x: np.ndarray) -> np.ndarray:
+        """||F'x|| for each row."""
+        return np.linalg.norm(x @ self.factor, axis=-1)
 
     def starts(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Leading directions between the classes, contrasts of one class with the others, and mixtures of these."""
@@ -82,9 +91,9 @@ class Space(ABC):
 
     @cached_property
     def strongest(self) -> float:
-        """The largest of ||F'x||^2 / 2."""
+        """The largest of ||F'x||."""
         inside = self.projected(self.factor.T)
-        return 0.5 * float(np.linalg.norm(inside, 2)) ** 2 if inside.size else 0.0
+        return float(np.linalg.norm(inside, 2)) if inside.size else 0.0
 
 
 @dataclass(frozen=True)
@@ -120,9 +129,8 @@ class ZeroVariance(Space):
     def factor(self) -> np.ndarray:
         return self.F
 
-    def problem(self, gamma: float | np.ndarray) -> Problem:
-        penalty = L1(gamma, scales=self.weights)
-        return Problem(ConcaveQuadratic(self.F), Block(self.ball, penalty))
+    def block(self, weight: float | np.ndarray) -> Block:
+        return Block(self.ball, L1(weight, scales=self.weights))
 
     def vector(self, x: np.ndarray) -> np.ndarray:
         return x
@@ -190,10 +198,8 @@ class BoundedVariance(Space):
         """The penalty of weight 1 in x."""
         return AnalysisL1(np.ascontiguousarray(self.weights[:, None] * self.map), 1.0)
 
-    def problem(self, gamma: float | np.ndarray) -> Problem:
-        return Problem(
-            ConcaveQuadratic(self.factor), Block(L2Ball(1.0), self.analysis.scaled(gamma))
-        )
+    def block(self, weight: float | np.ndarray) -> Block:
+        return Block(L2Ball(1.0), self.analysis.scaled(weight))
 
     def vector(self, x: np.ndarray) -> np.ndarray:
         w = x @ self.map.T
