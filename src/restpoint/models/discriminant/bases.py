@@ -1,4 +1,4 @@
-"""Orthogonal changes of features: h(w) = sum_j |(Dw)_j| is the plain l1 norm of D w, and everything else turns along."""
+"""Orthogonal changes of features: sum_j |(Dw)_j| is the plain l1 norm of D w, and everything else turns along."""
 
 from __future__ import annotations
 

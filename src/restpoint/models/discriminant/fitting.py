@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.parallel import Parallel, delayed
 
 from restpoint.errors import DataError
 from restpoint.models.discriminant.bases import Basis
 from restpoint.models.discriminant.directions import Budget, Component, Wish, sought
+from restpoint.models.discriminant.rule import aligned
 from restpoint.models.discriminant.scatter import Scatter
 from restpoint.models.discriminant.spaces import BoundedVariance, Space, ZeroVariance
 
@@ -95,3 +98,44 @@ def weights(scatter: Scatter, given: np.ndarray | None) -> np.ndarray:
     if np.all(quiet):
         return np.ones(scatter.size)
     return np.where(quiet, float(np.min(found[~quiet])), found)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What samples that the directions had not seen look like along them.
+
+    scores      (n, n_components), turned to the directions of all samples
+    frequency   (n_components, p): in which share of the folds a coefficient is not 0
+    """
+
+    scores: np.ndarray
+    frequency: np.ndarray
+
+
+def held_out(
+    data: tuple[Any, np.ndarray, np.ndarray],
+    plan: Plan,
+    folds: int,
+    centroids: np.ndarray,
+    jobs: int | None,
+) -> HeldOut:
+    """Every sample scored by the directions of a fit without its fold; ``data`` is X, code and shares."""
+    _, code, _ = data
+    split = StratifiedKFold(folds, shuffle=True, random_state=plan.budget.seed)
+    parts = list(split.split(code, code))
+    found = Parallel(n_jobs=jobs)(delayed(_unseen)(data, plan, part, centroids) for part in parts)
+    scores = np.zeros((len(code), len(plan.wishes)))
+    for (_, held), (own, _) in zip(parts, found, strict=True):
+        scores[held] = own
+    return HeldOut(scores, np.mean([support for _, support in found], axis=0))
+
+
+def _unseen(
+    data: tuple[Any, np.ndarray, np.ndarray],
+    plan: Plan,
+    part: tuple[np.ndarray, np.ndarray],
+    wanted: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    (X, code, shares), (train, held) = data, part
+    found = fitted(X[train], code[train], shares, plan)
+    return aligned(found.scores(X[held]), found.centroids, wanted), found.vectors != 0

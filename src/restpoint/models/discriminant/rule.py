@@ -50,8 +50,8 @@ def out_of_fold(
     r"""The rule from scores of samples that the directions had not seen, and the covariance of these within classes.
 
     Class means are pulled towards their mean by the share of their scatter that noise alone would give, as James and
-    Stein do: with T = sum_c n_c (m_c - m)'M (m_c - m), of expectation (K - 1) r if classes do not differ in r scores, by
-    max(0, 1 - (K - 1) r / T). So a rule that knows nothing says little.
+    Stein do: with T = sum_c n_c (m_c - m)'M (m_c - m), of expectation (K - 1) r if classes do not differ in r scores,
+    by max(0, 1 - (K - 1) r / T). So a rule that knows nothing says little.
     """
     counts = np.bincount(code, minlength=len(shares)).astype(np.float64)
     indicator = np.zeros((len(shares), len(code)))

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from restpoint.array import require_memory
-from restpoint.errors import DataError
 from restpoint.kernels.orthonormal import column_basis
 from restpoint.models.discriminant.bases import Basis
 
@@ -51,22 +50,16 @@ class Scatter:
         counts = np.bincount(code, minlength=len(shares)).astype(np.float64)
         weights = (shares / counts)[code]
         mean = np.asarray(weights @ X).ravel()
-        scale = np.ones(X.shape[1])
-        if standardize:
-            second = np.asarray(weights @ (X.power(2) if sparse.issparse(X) else X * X)).ravel()
-            variance = second - mean**2
-            # What is left of a constant feature is rounding.
-            constant = variance <= 1e-14 * second
-            scale = np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
         if sparse.issparse(X):
-            if not basis.identity:
-                raise DataError(
-                    f"basis={basis.name!r} mixes all features, which would make X dense; give X.toarray(), or basis=None"
-                )
+            second = np.asarray(weights @ X.power(2)).ravel()
+            scale = _scale(second - mean**2, second) if standardize else np.ones(len(mean))
             samples = sparse.csr_array(X) @ sparse.diags_array(1.0 / scale)
             centroids = _class_means(samples, code, counts) - mean / scale
         else:
-            samples = basis.forward((X - mean) / scale)
+            samples = X - mean
+            squares = weights @ (samples * samples)
+            scale = _scale(squares, squares + mean**2) if standardize else np.ones(len(mean))
+            samples = basis.forward(samples / scale)
             centroids = _class_means(samples, code, counts)
         return cls(samples, code, counts, shares, mean, scale, centroids, basis)
 
@@ -101,6 +94,12 @@ class Scatter:
         """(p,) the standard deviation of every feature within classes."""
         freedom = max(1, len(self.code) - len(self.counts))
         return np.sqrt(np.einsum("pn,pn->p", self.within, self.within) / freedom)
+
+
+def _scale(variance: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Standard deviations; 1 for a constant feature, of which rounding is all that is left."""
+    constant = variance <= 1e-14 * second
+    return np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
 
 
 def _class_means(samples: Any, code: np.ndarray, counts: np.ndarray) -> np.ndarray:
