@@ -215,8 +215,8 @@ class _Task:
         for _ in range(20):
             square = self._walked(self.low, self.high)
             slope = -float(self.y @ d)
-            if before - square >= 2e-4 * a * decrease - 8.0 * UNIT * before:
-                break
+            if before - square >= 2e-4 * a * decrease - 8.0 * UNIT * before or not slope > 0.0:
+                break  # still falling: by convexity lower than before, up to rounding
             # Convex along d: the slope here is positive, and its zero lies between.
             high = a
             new = low + (high - low) * max(0.1, min(0.9, low_slope / (low_slope - slope)))

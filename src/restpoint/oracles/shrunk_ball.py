@@ -159,7 +159,7 @@ class NullSpaceBallSeparable(ShrunkBall):
         return self.set.kernel.shrink(v, *self.penalty.slopes(), hint, near, slack)
 
     def rest(self, v: Array, hint: Any) -> Array:
-        t = v - hint @ self.set.Q.T
+        t = v - hint.nu @ self.set.Q.T
         return norm(self.penalty.prox(t, 1.0))
 
     def magnitude(self, g: Array, point: Array) -> Array:
