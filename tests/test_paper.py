@@ -63,7 +63,7 @@ def test_one_block_algorithms_carry_the_theorem_of_the_paper(k):
     theorem = {1: "Theorem 3.1", 2: "Theorem 3.3"}[k]
     assert result.bound.statement.startswith(theorem)
     assert result.certified
-    assert result.used <= result.bound.count <= result.bound.paper
+    assert result.used <= result.bound.count <= result.bound.paper_bound
 
 
 @pytest.mark.parametrize("k", [5, 6])
@@ -75,4 +75,4 @@ def test_block_algorithms_carry_the_theorem_of_the_paper(k, order):
     assert result.bound.statement.startswith({5: "Theorem 5.2", 6: "Theorem 5.3"}[k])
     assert result.certified.all()
     assert np.all(result.used <= result.bound.count)
-    assert np.all(result.bound.count <= result.bound.paper * (1 + 1e-7) + 1)
+    assert np.all(result.bound.count <= result.bound.paper_bound * (1 + 1e-7) + 1)

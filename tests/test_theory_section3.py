@@ -316,7 +316,7 @@ def test_e9_beyond_d_the_printed_count_is_false():
     printed = math.ceil(2 * 4.0 * 1.0 / 3.99**2)
     assert printed == 1
     bound = theorem_3_1(eps=3.99, delta=4.0, constant=1.0, diameter=1.0)
-    assert (bound.count, bound.paper) == (2.0, None)
+    assert (bound.count, bound.paper_bound) == (2.0, None)
 
 
 # --- E10 -----------------------------------------------------------------------------------------

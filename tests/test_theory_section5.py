@@ -209,7 +209,7 @@ def test_e28_per_block_count(order, algorithm):
             x = after if order == "jacobi" else np.where(np.arange(4) == i, after, x)
         for eps in (0.3, 1.0, 10.0, 100.0):
             bound = theorem(eps=eps, **data)
-            assert bound.paper is None  # the smallest diameter is 0
+            assert bound.paper_bound is None  # the smallest diameter is 0
             assert min(largest[: int(bound.count)]) <= eps
             assert min(summed[: int(theorem(eps=eps, measure="sum", **data).count)]) <= eps
 
@@ -217,7 +217,7 @@ def test_e28_per_block_count(order, algorithm):
 def test_e28_unequal_diameters_gain():
     """E28: a small constant on the large block and a large one on the small: D_i instead of max x max."""
     bound = theorem_5_2(eps=0.25, delta=1.0, constants=(1.0, 100.0), diameters=(10.0, 1.0))
-    assert (bound.count, bound.paper) == (3200.0, 320000.0)
+    assert (bound.count, bound.paper_bound) == (3200.0, 320000.0)
 
 
 # --- E29 -----------------------------------------------------------------------------------------

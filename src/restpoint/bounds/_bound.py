@@ -11,6 +11,8 @@ import numpy as np
 
 from restpoint.array import Array
 
+_NONE_LEFT = "it overflows, or errors may hide what a step gains"
+
 
 @dataclass(frozen=True, eq=False)
 class Bound:
@@ -19,15 +21,16 @@ class Bound:
     Attributes
     ----------
     count : float, array or None
-        The sharp N, a number or one per start; infinite where it overflows, NaN where delta is NaN,
-        None when something is missing or the bound was withdrawn.
-    paper : float, array or None
-        The N that the paper prints, for comparison; None (NaN at a start) where its own condition
+        The sharp N, a number or one per start; infinite where nothing is promised or the number overflows, NaN
+        where delta is NaN, None when something is missing or the bound was withdrawn.
+    paper_bound : float, array or None
+        What the paper prints, for comparison only; None (NaN at a start) where its own condition
         fails, None where it makes no statement.
     statement : str
         The theorem, and the form of it.
     counts : str
-        What is counted: "iterations", "block updates" or "sweeps".
+        What is counted: "iterations", "block updates", "sweeps", "trials" or "samples"; for ``lemma_2_2`` and
+        ``theorem_4_3``, which bound a gap and not a number of steps, which one.
     assumptions : tuple of str
         What must hold for it.
     constants : dict
@@ -44,7 +47,7 @@ class Bound:
     >>> from restpoint.bounds import corollary_3_2
     >>> print(corollary_3_2(eps=0.25, delta=1.0))
     Corollary 3.2: at most 4 iterations, O(1/eps)
-      the paper's own count: 4
+      the paper's own figure: 4
       with eps = 0.25, delta = 1
       assuming that f is concave on S (any supergradients will do)
       assuming that S is nonempty, convex and compact; h is convex, closed and finite on S
@@ -52,7 +55,7 @@ class Bound:
     """
 
     count: Array | None
-    paper: Array | None = None
+    paper_bound: Array | None = None
     statement: str = ""
     counts: str = "iterations"
     assumptions: tuple[str, ...] = ()
@@ -96,27 +99,28 @@ class Bound:
             return self
         count = None if self.count is None else self.count + float(iterations)
         return dataclasses.replace(
-            self, count=count, paper=None, statement=f"{self.statement}, {why}"
+            self, count=count, paper_bound=None, statement=f"{self.statement}, {why}"
         )
 
-    def with_trials(self, statement: str, fewest: Array) -> Bound:
-        """The same in trials, of which some are refused (theory A3): N accepted ones follow at most N + fewest refused.
+    def with_trials(self, statement: str, growth: Array) -> Bound:
+        """The same in looks at points, when every step is found by trial and some trials are refused (theory A3).
 
-        A refusal doubles what an acceptance at most halves; ``fewest`` is log2 of what it may grow to, over its start.
-        Looks are one more than trials.
+        A refusal doubles what an acceptance at most halves, and that never grows by more than the factor
+        2^``growth``: after A accepted trials at most A + growth were refused. With A <= N - 1 and the look at the
+        start, 2 N - 1 + growth looks are enough.
 
         >>> from restpoint.bounds import corollary_3_2
         >>> corollary_3_2(eps=0.25, delta=1.0).with_trials("found by trial", 3.0).count
-        12.0
+        10.0
         """
         if not self.statement:
             return self
-        looks = None if self.count is None else 2.0 * self.count + np.ceil(fewest) + 1.0
+        looks = None if self.count is None else 2.0 * self.count - 1.0 + np.ceil(growth)
         return dataclasses.replace(
             self,
             count=float(looks) if looks is not None and np.ndim(looks) == 0 else looks,
-            paper=None,
-            statement=f"{self.statement}, {statement} (theory A3)",
+            paper_bound=None,
+            statement=f"{self.statement}, {statement}",
             counts="trials",
         )
 
@@ -135,6 +139,8 @@ class Bound:
         >>> corollary_3_2(eps=0.25, delta=1.0).brief(3)
         '3 of at most 4 iterations used (Corollary 3.2)'
         """
+        if self.count is not None and np.isinf(self.count):
+            return f"{used} used, no finite count: {_NONE_LEFT} ({self.statement})"
         if self.count is not None:
             allowed = f"{float(self.count):.6g} {self.counts}"
             return f"{used} of at most {allowed} used ({self.statement})"
@@ -151,7 +157,7 @@ class Bound:
         return dataclasses.replace(
             self,
             count=changed(self.count),
-            paper=changed(self.paper),
+            paper_bound=changed(self.paper_bound),
             constants={name: changed(value) for name, value in self.constants.items()},
         )
 
@@ -162,12 +168,14 @@ class Bound:
             promise = f"withdrawn: {self.withdrawn}"
         elif self.count is None:
             promise = "no count without " + ", ".join(self.missing)
+        elif np.all(np.isinf(self.count)):
+            promise = f"no finite count ({_NONE_LEFT})"
         else:
             promise = f"at most {shown(self.count)} {self.counts}"
             promise += f", {self.rate}" if self.rate else ""
         lines = [f"{self.statement}: {promise}"]
-        if self.paper is not None:
-            lines.append(f"  the paper's own count: {shown(self.paper)}")
+        if self.paper_bound is not None:
+            lines.append(f"  the paper's own figure: {shown(self.paper_bound)}")
         if self.constants:
             known = (f"{name} = {shown(value)}" for name, value in self.constants.items())
             lines.append("  with " + ", ".join(known))

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from restpoint.array import Array
+import numpy as np
+
+from restpoint.array import UNIT_ROUNDOFF, Array
 from restpoint.bounds._bound import Bound
-from restpoint.bounds._counting import Data, block_divisor, entries
+from restpoint.bounds._counting import STANDING, Data
+from restpoint.bounds._numbers import block_divisor, entries, number, plain
 from restpoint.errors import DataError, ShapeError
+from restpoint.omega import conjugate, omega_inverse
 
 Entries = Sequence[Array | None]  # one per block; None where it is not known
 Measure = Literal["max", "sum"]
 Order = Literal["jacobi", "max-improvement"]
 
-_MAJORANT = "f(y) <= f(x) + grad f(x)'(y - x) + (lambda/2) ||y - x||_p^p"
-_BLOCK_MAJORANT = "f(y) <= f(x) + grad f(x)'(y - x) + sum_i (lambda_i/2) ||y_i - x_i||_p^p"
+MAJORANT = "f(y) <= f(x) + grad f(x)'(y - x) + (lambda/2) ||y - x||_p^p"
+BLOCK_MAJORANT = "f(y) <= f(x) + grad f(x)'(y - x) + sum_i (lambda_i/2) ||y_i - x_i||_p^p"
 
 
 # --- one block of variables ----------------------------------------------------------------------
@@ -54,10 +58,10 @@ def theorem_3_1(
     Examples
     --------
     >>> bound = theorem_3_1(eps=0.05, delta=1.0, constant=1.0, diameter=2.0)
-    >>> bound.count, bound.paper
+    >>> bound.count, bound.paper_bound
     (3200.0, 3200.0)
     >>> bound = theorem_3_1(eps=0.31, delta=1.0, constant=1.0, diameter=2.0, p=1.5)
-    >>> bound.count, bound.paper
+    >>> bound.count, bound.paper_bound
     (454.0, 538.0)
     """
     data = Data.checked(eps, delta, (constant,), (diameter,), p=p, concave=concave)
@@ -85,6 +89,53 @@ def theorem_3_3(
     """
     data = Data.checked(eps, delta, (constant,), (diameter,), p=p, concave=concave)
     return _one_block("Theorem 3.3", data)
+
+
+def lemma_2_2(
+    *,
+    decrease: Array,
+    constant: Array | None,
+    diameter: Array | None,
+    p: float = 2.0,
+) -> Bound:
+    r"""How large the gap of a point can be whose proximal step has the model decrease Triangle U = ``decrease``.
+
+    Triangle L(z) <= omega_D^{-1}(Triangle U(z)), D = lambda diam_p(S)^p, for every weight lambda > 0 of the proximal
+    step, whether or not it is a constant of f: ``count`` is that number, rounded up. Proof: theory E7, which shows that
+    nothing better holds in terms of Triangle U and D; ``diameter`` may be max ||y - z||_p over y in S. The paper's
+    Lemma 2.2(ii) says (2 Triangle U)^(1/q) D^(1/p), under its condition that this is at most D. It is mathematics: for
+    p < 2 a rounded proximal point may hide a gap, so certificates do without it.
+
+    >>> bound = lemma_2_2(decrease=0.125, constant=1.0, diameter=2.0)
+    >>> round(bound.count, 9), bound.paper_bound
+    (1.0, 1.0)
+    """
+    data = Data.checked(1.0, 0.0, (constant,), (diameter,), p=p)
+    fallen = number("decrease", decrease)
+    count = printed = None
+    named = {"decrease": plain(fallen), "p": data.p}
+    if not data.missing:
+        up, q, D = 1.0 + 64.0 * UNIT_ROUNDOFF, conjugate(data.p), data.curvature()
+        count = np.asarray(omega_inverse(fallen, D, data.p)) * up
+        with np.errstate(all="ignore"):
+            gap = (2.0 * fallen) ** (1.0 / q) * D ** (1.0 / data.p)
+        printed = np.where(gap <= D, gap, np.nan)
+        named |= {
+            "lambda": plain(data.constants[0]),
+            "diameter": plain(data.diameters[0]),
+            "D": plain(D),
+        }
+    return Bound(
+        count=plain(count),
+        paper_bound=plain(printed)
+        if printed is not None and not np.all(np.isnan(printed))
+        else None,
+        statement="Lemma 2.2, sharp form (theory E7)",
+        counts="as the gap Triangle L",
+        assumptions=STANDING,
+        constants=named,
+        missing=data.missing,
+    )
 
 
 def corollary_3_2(*, eps: Array, delta: Array | None) -> Bound:
@@ -135,7 +186,7 @@ def theorem_5_2(
     diameter and constant, and needs eps < (max_i lambda_i) (min_i diam_p(S_i))^p.
 
     >>> bound = theorem_5_2(eps=0.25, delta=1.0, constants=(1.0, 4.0), diameters=(2.0, 1.0))
-    >>> bound.count, bound.paper
+    >>> bound.count, bound.paper_bound
     (128.0, 512.0)
     >>> theorem_5_2(
     ...     eps=0.25, delta=1.0, constants=(1.0, 4.0), diameters=(2.0, 1.0), measure="sum"
@@ -170,36 +221,6 @@ def theorem_5_3(
     """
     data = _block_data(eps, delta, constants, diameters, p, order, measure, concave)
     return _several_blocks("Theorem 5.3", data, order, measure)
-
-
-def addition_3(
-    *,
-    eps: Array,
-    delta: Array | None,
-    constants: Entries | None,
-    diameters: Entries | None,
-    p: float = 2.0,
-    concave: bool = False,
-) -> Bound:
-    r"""Conditional gradient with the step lengths of ``Armijo``, in trials.
-
-    N = max{1, ceil((2 delta / eps) max{1, 2 (D / eps)^(q-1)})} accepted steps bring the sum of the gaps down to eps,
-    D = sum_i lambda_i diam_p(S_i)^p with joint constants that nobody has to know; with every refused trial that is at
-    most 2 N + log2(1 / s_min) trials, s_min = min{1, (eps / D)^(q-1) / 2}. Proof: theory A3.
-
-    >>> addition_3(eps=0.5, delta=1.0, constants=(1.0,), diameters=(1.0,)).count
-    37.0
-    """
-    data = Data.checked(
-        eps,
-        delta,
-        entries("constants", constants),
-        entries("diameters", diameters),
-        p=p,
-        concave=concave,
-        joined=True,
-    )
-    return data.armijo(_MAJORANT)
 
 
 def addition_6(*, eps: Array, delta: Array | None, blocks: int, measure: Measure = "max") -> Bound:
@@ -268,7 +289,7 @@ def addition_13(
     return Data.checked(eps, delta, constants, diameters, p=p, divisor=divisor).bound(
         statement,
         counts="sweeps",
-        assumption=f"f is differentiable on S, with {_BLOCK_MAJORANT} where a single block moves",
+        assumption=f"f is differentiable on S, with {BLOCK_MAJORANT} where a single block moves",
         blocks=blocks,
     )
 
@@ -279,7 +300,7 @@ def addition_13(
 def _one_block(theorem: str, data: Data) -> Bound:
     return data.bound(
         f"{theorem}, sharp form (theory E9)",
-        assumption=f"f is differentiable on S, with {_MAJORANT}",
+        assumption=f"f is differentiable on S, with {MAJORANT}",
         paper=None if data.missing else data.paper(),
     )
 
@@ -318,6 +339,6 @@ def _several_blocks(theorem: str, data: Data, order: str, measure: str) -> Bound
     return data.bound(
         f"{theorem}, {'Jacobi' if jacobi else 'maximum improvement'}, sharp form (theory E28)",
         counts="iterations" if jacobi else "block updates",
-        assumption=f"f is differentiable on S, with {_BLOCK_MAJORANT} where {moving}",
+        assumption=f"f is differentiable on S, with {BLOCK_MAJORANT} where {moving}",
         paper=data.paper() if measure == "max" and not data.missing else None,
     )
