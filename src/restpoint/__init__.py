@@ -6,7 +6,7 @@ minimise  f(x_1, ..., x_d) + h_1(x_1) + ... + h_d(x_d)   subject to  x_i in S_i
 from typing import TYPE_CHECKING, Any
 
 from restpoint import bounds, certificates, errors, methods, oracles, paper, penalties, sets, smooth
-from restpoint.certificates import Certificate, certify
+from restpoint.certificates import Certificate, Measures, certify, measures
 from restpoint.errors import RestpointError
 from restpoint.info import info
 from restpoint.methods import (
@@ -25,6 +25,7 @@ from restpoint.methods import (
     ProximalGradient,
     RandomOrder,
     Smoothed,
+    Universal,
     WithoutGuarantee,
 )
 from restpoint.omega import omega, omega_inverse
@@ -64,6 +65,7 @@ __all__ = [
     "Jacobi",
     "Majorant",
     "MaxImprovement",
+    "Measures",
     "MiniBatch",
     "Momentum",
     "Problem",
@@ -77,6 +79,7 @@ __all__ = [
     "Smoothed",
     "Status",
     "Stop",
+    "Universal",
     "View",
     "WithoutGuarantee",
     "bounds",
@@ -87,6 +90,7 @@ __all__ = [
     "info",
     "iterate",
     "load",
+    "measures",
     "methods",
     "omega",
     "omega_inverse",

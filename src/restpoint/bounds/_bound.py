@@ -102,7 +102,7 @@ class Bound:
             self, count=count, paper_bound=None, statement=f"{self.statement}, {why}"
         )
 
-    def with_trials(self, statement: str, growth: Array) -> Bound:
+    def with_trials(self, growth: Array) -> Bound:
         """The same in looks at points, when every step is found by trial and some trials are refused (theory A3).
 
         A refusal doubles what an acceptance at most halves, and that never grows by more than the factor
@@ -110,7 +110,7 @@ class Bound:
         start, 2 N - 1 + growth looks are enough.
 
         >>> from restpoint.bounds import corollary_3_2
-        >>> corollary_3_2(eps=0.25, delta=1.0).with_trials("found by trial", 3.0).count
+        >>> corollary_3_2(eps=0.25, delta=1.0).with_trials(3.0).count
         10.0
         """
         if not self.statement:
@@ -120,7 +120,6 @@ class Bound:
             self,
             count=float(looks) if looks is not None and np.ndim(looks) == 0 else looks,
             paper_bound=None,
-            statement=f"{self.statement}, {statement}",
             counts="trials",
         )
 

@@ -25,6 +25,11 @@ _MOVES = {
     "max-improvement": "a single block moves",
     "gauss-seidel": "a single block moves",
 }
+_NAMES = {
+    "jacobi": ", Jacobi",
+    "max-improvement": ", maximum improvement",
+    "gauss-seidel": ", Gauss-Seidel",
+}
 
 
 def addition_3(
@@ -66,10 +71,10 @@ def addition_3(
         hidden=("decrease",),
     )
     if bound.count is None:
-        return bound.with_trials("in trials", 0.0)
+        return bound.with_trials(0.0)
     with np.errstate(all="ignore"):
         shortest = _shortest(data.eps / data.divisor, data.curvature(), data.p)
-        return bound.with_trials("in trials", plain(-np.log2(shortest)))
+        return bound.with_trials(plain(-np.log2(shortest)))
 
 
 def addition_3_known_p(
@@ -109,10 +114,10 @@ def addition_3_known_p(
         growth = np.log2(largest / first)
         data = dataclasses.replace(data, constants=(largest,) * len(data.constants))
     bound = data.following(OMEGA, lost=slack).bound(
-        f"Doubling{_of(data, order)}, sharp form (theory A3)",
+        f"Doubling{_of(data, order)} (theory A3)",
         assumption=f"f is differentiable on S, with {BLOCK_MAJORANT} where {_MOVES[order]}",
     )
-    return bound.with_trials("in trials", plain(np.asarray(growth)))
+    return bound.with_trials(plain(np.asarray(growth)))
 
 
 def addition_4(  # noqa: PLR0913 - beside the numbers of a theorem, what is tried first and who moves
@@ -157,6 +162,7 @@ def addition_4(  # noqa: PLR0913 - beside the numbers of a theorem, what is trie
     if initial is None:
         data = data.lacking("the weight that is tried first")
     growth: Array = 0.0
+    name = _of(data, order)
     own: dict[str, Any] = {}
     if not data.missing:
         moves = 2 * size if order == "gauss-seidel" and len(data.constants) > 1 else size
@@ -178,13 +184,13 @@ def addition_4(  # noqa: PLR0913 - beside the numbers of a theorem, what is trie
             growth = np.log2(largest / tried)
         own = {"lambda": plain(constant), "diameter_2": plain(diameter), "entries": size}
     bound = data.bound(
-        f"Universal proximal steps{_of(data, order)} (theory A4)",
+        f"Universal proximal steps{name} (theory A4)",
         assumption=f"f is differentiable on S, with {BLOCK_MAJORANT} where {_MOVES[order]}",
         hidden=("lambda", "diameter", "D", "decrease"),
         more=own,
     )
     bound = dataclasses.replace(bound, rate=f"O(1/eps^{conjugate(data.p):.4g})")
-    return bound.with_trials("in trials", plain(np.asarray(growth)))
+    return bound.with_trials(plain(np.asarray(growth)))
 
 
 # --- by how much an accepted trial lowers Phi ------------------------------------------------------
@@ -260,4 +266,4 @@ def _checked(  # noqa: PLR0917 - the arguments of the three theorems, as they ca
 
 
 def _of(data: Data, order: str) -> str:
-    return "" if len(data.constants) <= 1 else f", {order.replace('-', ' ')}"
+    return "" if len(data.constants) <= 1 else _NAMES[order]

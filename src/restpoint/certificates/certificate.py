@@ -30,7 +30,7 @@ from restpoint.penalties import Zero
 from restpoint.problem import Block, Blocks, Problem
 
 # The fields of a certificate with one entry, or one row of blocks, for each start.
-PER_START = ("per_block", "floor", "violation", "relative_violation", "value")
+PER_START = ("per_block", "floor", "error", "violation", "relative_violation", "value")
 FLOOR_KINDS = ("proved", "estimated")
 # Second-order rounding terms that the first-order bound leaves out (theory A12).
 SAFETY = 1.001
@@ -51,8 +51,9 @@ class Certificate:
     """What is proved about a point ``xs``; NumPy arrays of the batch shape, float64.
 
     per_block   upper bounds on Gap_i = max over y in S_i of grad_i f'(x_i - y) + h_i(x_i) - h_i(y); the last axis
-                counts blocks; ``floor`` is included
+                counts blocks; ``floor`` and ``error`` are included
     floor       how much of that is allowance for rounding
+    error       how much of that is allowance for declared errors of the gradient (theory A5)
     floor_kind  "proved" (error analysis) or "estimated" (f, h or a lower bound is a user's function)
     violation   the largest distance of a block from its set; ``relative_violation`` in units of the set's radius
     kind        the weakest word among the blocks: "exact oracle", "dual bound", "declared oracle"
@@ -64,6 +65,7 @@ class Certificate:
 
     per_block: np.ndarray
     floor: np.ndarray
+    error: np.ndarray
     floor_kind: str
     violation: np.ndarray
     relative_violation: np.ndarray
@@ -101,6 +103,7 @@ class Certificate:
             self,
             per_block=self.per_block.reshape(wide),
             floor=self.floor.reshape(wide),
+            error=self.error.reshape(wide),
             violation=self.violation.reshape(batch_shape),
             relative_violation=self.relative_violation.reshape(batch_shape),
             value=self.value.reshape(batch_shape),
@@ -139,6 +142,9 @@ class Certificate:
                 else "not checked"
             )
         )
+        if np.any(self.error > 0.0):
+            widest = _brief(np.max(self.error, axis=-1))
+            lines.append(f"declared errors of the gradient may account for {widest} of it")
         return "\n".join(lines)
 
 
@@ -153,7 +159,8 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
 
         1.001 [gamma_k (|g|'|x| + |h(x)| + size of the oracle's sums) + e'|x| + max over S of e'|y| + underflow],
 
-    where e bounds the rounding error of each gradient entry. One gradient and one oracle call per block.
+    where e bounds the rounding error of each gradient entry. A declared error of the gradient adds
+    error max_y ||y - x||_2 (A5). One gradient and one oracle call per block.
 
     >>> import numpy as np, restpoint as rp
     >>> problem = rp.Problem(rp.smooth.Quadratic(np.diag([1.0, -2.0])), rp.Block(rp.sets.L2Ball()))
@@ -168,20 +175,26 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
     proved = problem.smooth.rounding(xs)
     errors = proved[1] if proved is not None else _assumed_errors(problem, gradients)
 
-    gaps, floors, violations = [], [], []
-    for block, x, g, error in zip(problem.blocks, xs, gradients, errors, strict=True):
+    gaps, floors, doubts, violations = [], [], [], []
+    declared = problem.smooth.gradient_errors or (0.0,) * len(xs)
+    for block, x, g, error, eta in zip(
+        problem.blocks, xs, gradients, errors, declared, strict=True
+    ):
         penalty = block.penalty.value(x)
         answer = block.oracle.linear(g)
         gap = inner(g, x, block.set.event_ndim) + penalty - answer.lower
         floor = _floor(block, x, g, error, answer)
         value = value + penalty
         # A gap below zero is rounding (or an infeasible point, which ``violation`` shows).
-        gaps.append(np.maximum(to_host(gap), 0.0) + to_host(floor))
+        doubt = SAFETY * eta * to_host(block.set.reach(x, 2.0)) if eta else 0.0
+        gaps.append(np.maximum(to_host(gap), 0.0) + to_host(floor) + doubt)
         floors.append(to_host(floor))
+        doubts.append(np.asarray(doubt))
         violations.append(_violation(block, x, g, to_host(gap + floor), answer))
     certificate = Certificate(
         per_block=_stack(gaps),
         floor=_stack(floors),
+        error=_stack(doubts, like=gaps[0]),
         floor_kind="estimated"
         if proved is None or any(map(_has_user_numbers, problem.blocks))
         else "proved",
@@ -217,6 +230,7 @@ def unproved(problem: Problem, xs: Blocks) -> Certificate:
     return Certificate(
         per_block=np.full((count, len(xs)), np.nan),
         floor=np.full((count, len(xs)), np.nan),
+        error=np.full((count, len(xs)), np.nan),
         floor_kind="estimated",
         violation=unknown,
         relative_violation=unknown,
@@ -293,8 +307,12 @@ def _weakest(kinds: Iterable[str]) -> str:
     return max(kinds, key=strength.index)
 
 
-def _stack(parts: list[np.ndarray]) -> np.ndarray:
-    return np.stack(np.broadcast_arrays(*parts), axis=-1).astype(np.float64)
+def _stack(parts: list[np.ndarray], like: np.ndarray | None = None) -> np.ndarray:
+    """One more axis, for the blocks."""
+    shape = np.broadcast_shapes(
+        *(part.shape for part in parts), *([] if like is None else [like.shape])
+    )
+    return np.stack([np.broadcast_to(part, shape) for part in parts], axis=-1).astype(np.float64)
 
 
 def _brief(values: np.ndarray) -> str:

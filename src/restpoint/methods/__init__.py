@@ -8,10 +8,11 @@ from restpoint.methods.momentum import Momentum
 from restpoint.methods.orders import Jacobi, MaxImprovement, Order, RandomOrder
 from restpoint.methods.smoothness import FullStep, Majorant, Smoothness
 from restpoint.methods.steps import ConditionalGradient, ProximalGradient
-from restpoint.methods.trials import Armijo, Doubling
+from restpoint.methods.trials import ROUNDING, Armijo, Doubling, Trials, Universal, Weighted
 from restpoint.methods.wrappers import WithoutGuarantee
 
 __all__ = [
+    "ROUNDING",
     "Armijo",
     "BlockMethod",
     "ConditionalGradient",
@@ -35,6 +36,9 @@ __all__ = [
     "Smoothed",
     "Smoothness",
     "State",
+    "Trials",
+    "Universal",
+    "Weighted",
     "WithoutGuarantee",
     "Work",
 ]

@@ -15,7 +15,7 @@ from restpoint.methods.gauss_seidel import GaussSeidel
 from restpoint.methods.gradients import Exact, Gradient
 from restpoint.methods.orders import Jacobi, Order
 from restpoint.methods.smoothness import Majorant, Smoothness
-from restpoint.methods.state import Key, Look, Seen, State, Work, see
+from restpoint.methods.state import Key, Look, Seen, State, Work, look_from
 from restpoint.problem import Block, Blocks, Problem
 from restpoint.smooth import Curvature, Sweep
 
@@ -118,24 +118,16 @@ class BlockMethod(Method):
         """
         value, gradients, samples = self.gradient.evaluate(problem, xs, key, sweep)
         penalties = tuple(b.penalty.value(x) for b, x in zip(problem.blocks, xs, strict=True))
-        ended = (None,) * len(xs) if last is None else last.answers
-        seen = [
-            see(block, x, g, h, answer)
-            for block, x, g, h, answer in zip(
-                problem.blocks, xs, gradients, penalties, ended, strict=True
-            )
-        ]
         if value is not None:
             for penalty in penalties:
                 value = value + penalty
-        answers, gaps = tuple(s.answer for s in seen), tuple(s.gap for s in seen)
-        return Look(value, penalties, gradients, answers, gaps), samples
+        return look_from(problem, xs, gradients, penalties, value, last), samples
 
     def init(self, problem: Problem, xs: Blocks, key: Key, *, strict: bool = True) -> State:
         curvature = self.curvature(problem, strict=strict)
         look, samples = self.look(problem, xs, key)
         work = Work(1.0, len(xs), samples)
-        memory = self.smoothness.remembered(look)
+        memory = self.smoothness.remembered(xs, look)
         return State(xs, look, curvature, None, work, key, None, None, memory)
 
     def step(self, problem: Problem, state: State) -> State:

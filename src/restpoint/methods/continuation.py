@@ -11,7 +11,7 @@ import numpy as np
 from restpoint.array import Array, convert, namespace, real_number, to_host, whole_number
 from restpoint.errors import CapabilityError, DataError, described
 from restpoint.methods.base import BlockMethod, Method
-from restpoint.methods.state import Key, Look, State, see
+from restpoint.methods.state import Key, Look, State, look_from
 from restpoint.problem import Block, Blocks, Problem
 
 
@@ -139,19 +139,8 @@ def _again(problem: Problem, state: State) -> Look:
     assert look.value is not None  # gradients are exact
     value = look.value - sum(look.penalties)
     penalties = tuple(b.penalty.value(x) for b, x in zip(problem.blocks, state.xs, strict=True))
-    seen = [
-        see(block, x, g, h, answer)
-        for block, x, g, h, answer in zip(
-            problem.blocks, state.xs, look.gradients, penalties, look.answers, strict=True
-        )
-    ]
-    return Look(
-        reduce(lambda a, b: a + b, penalties, value),
-        penalties,
-        look.gradients,
-        tuple(s.answer for s in seen),
-        tuple(s.gap for s in seen),
-    )
+    value = reduce(lambda a, b: a + b, penalties, value)
+    return look_from(problem, state.xs, look.gradients, penalties, value, look)
 
 
 def _largest(look: Look) -> np.ndarray:

@@ -112,6 +112,7 @@ class _Walk:
         self.xs: Blocks = state.xs
         self.answers = list(state.look.answers)  # the newest of every block
         self.sweep = problem.smooth.sweep(state.xs, state.carried)
+        self.errors = problem.smooth.gradient_errors
         self.promise: Array = 0.0
         self.work = Work()
 
@@ -128,7 +129,8 @@ class _Walk:
         for i in blocks:
             block, x = self.problem.blocks[i], self.xs[i]
             g, h = self.sweep.partial(i), block.penalty.value(x)
-            seen = see(block, x, g, h, self.answers[i])
+            error = 0.0 if self.errors is None else self.errors[i]
+            seen = see(block, x, g, h, self.answers[i], error=error)
             self.answers[i] = seen.answer
             self.work = self.work.plus(oracle_calls=1.0)
             self.visit(i, seen, only)

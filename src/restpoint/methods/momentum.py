@@ -102,6 +102,11 @@ class Momentum(Method):
 
     def check(self, problem: Problem) -> None:
         self.method.check(problem)
+        if problem.smooth.gradient_errors is not None:
+            raise CapabilityError(
+                "Momentum relies on the gradients that it extrapolates, and those of f have a declared error (theory "
+                "A5); use the method without this wrapper"
+            )
         if not self.exact:
             raise CapabilityError("Momentum compares values of Phi, so it needs gradient=Exact()")
         if len(problem.blocks) > 1 and not isinstance(self.method.order, Jacobi):

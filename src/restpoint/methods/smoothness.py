@@ -13,13 +13,15 @@ from restpoint.smooth import Curvature, Facts
 if TYPE_CHECKING:
     from restpoint.methods.base import BlockMethod
     from restpoint.methods.state import Look, State
-    from restpoint.problem import Problem
+    from restpoint.problem import Blocks, Problem
 
 
 class Smoothness(ABC):
     """Settles the constants once, from facts and declarations."""
 
-    examples: ClassVar[str] = "Majorant(), Majorant(constant), FullStep(), Armijo() or Doubling()"
+    examples: ClassVar[str] = (
+        "Majorant(), Majorant(constant), FullStep(), Armijo(), Doubling() or Universal()"
+    )
 
     @abstractmethod
     def curvature(self, facts: Facts, blocks: int, together: bool, strict: bool) -> Curvature:
@@ -31,9 +33,9 @@ class Smoothness(ABC):
     def check(self, method: BlockMethod, problem: Problem) -> None:  # noqa: B027 - most fit every method
         """Refuse a method that the rule cannot serve."""
 
-    def remembered(self, look: Look) -> Any:
+    def remembered(self, xs: Blocks, look: Look) -> Any:
         """What the rule remembers from one iteration to the next, at the start."""
-        del look
+        del xs, look
 
     def step(self, method: BlockMethod, problem: Problem, state: State) -> State:
         """One iteration of the method under this rule."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from restpoint.array import Array, inner
 from restpoint.oracles import Answer
-from restpoint.problem import Block, Blocks
+from restpoint.problem import Block, Blocks, Problem
 from restpoint.smooth import Curvature
 
 
@@ -50,6 +50,9 @@ class Look:
     gradients: Blocks  # grad_i f, or its estimate
     answers: tuple[Answer, ...]  # of the linear oracles at these gradients
     gaps: tuple[Array, ...]  # per block, with these gradients
+    doubts: tuple[Doubt | None, ...] | None = (
+        None  # what errors of the gradients can do; None: exact
+    )
 
 
 @dataclass(frozen=True)
@@ -69,33 +72,88 @@ class State:
     memory: Any = None  # what the smoothness rule remembers; None for nothing
 
 
+class Doubt(NamedTuple):
+    """How wrong the gradient of a block may be, in the Euclidean norm, and what that can do to its gap (theory A5)."""
+
+    error: float
+    of_gap: Array
+
+
 class Seen:
     """What a step needs to know of one block."""
 
-    __slots__ = ("answer", "gap", "gradient", "penalty")
+    __slots__ = ("answer", "doubt", "gap", "gradient", "penalty")
 
-    def __init__(self, gradient: Array, penalty: Array, answer: Answer, gap: Array) -> None:
+    def __init__(
+        self,
+        gradient: Array,
+        penalty: Array,
+        answer: Answer,
+        gap: Array,
+        doubt: Doubt | None = None,
+    ) -> None:
         self.gradient, self.penalty, self.answer, self.gap = gradient, penalty, answer, gap
+        self.doubt = doubt
 
     @property
     def attained(self) -> Array:
-        """What the oracle's point itself gains: the gap less what the oracle leaves open."""
-        return self.gap - (self.answer.value - self.answer.lower)
+        """What the oracle's point itself gains: the gap less what the oracle, and the gradient, leave open."""
+        gain = self.gap - (self.answer.value - self.answer.lower)
+        return gain if self.doubt is None else gain - 2.0 * self.doubt.of_gap
 
 
 def see(
-    block: Block, x: Array, g: Array, penalty: Array, last: Answer | None = None, slack: Array = 0.0
+    block: Block,
+    x: Array,
+    g: Array,
+    penalty: Array,
+    last: Answer | None = None,
+    slack: Array = 0.0,
+    *,
+    error: float = 0.0,
 ) -> Seen:
     """Ask the linear oracle: gap = g'x + h(x) - lower bound of min over y of g'y + h(y).
 
     ``last`` is its answer to an earlier gradient, near which an iterative oracle may begin; ``slack`` is how far from
-    optimal the answer may be.
+    optimal the answer may be. Where the gradient has a declared ``error``, the gap includes what that can add.
     """
     answer = block.oracle.linear_near(g, last, slack)
     gap = inner(g, x, block.set.event_ndim) + penalty - answer.lower
-    return Seen(g, penalty, answer, gap)
+    if error == 0.0:
+        return Seen(g, penalty, answer, gap)
+    doubt = Doubt(error, error * block.set.reach(x, 2.0))
+    return Seen(g, penalty, answer, gap + doubt.of_gap, doubt)
+
+
+def look_from(
+    problem: Problem,
+    xs: Blocks,
+    gradients: Blocks,
+    penalties: tuple[Array, ...],
+    value: Any,
+    last: Look | None = None,
+) -> Look:
+    """All blocks at a point whose gradients are known; ``last`` is a look nearby, where iterative oracles begin."""
+    errors = problem.smooth.gradient_errors
+    ended = (None,) * len(xs) if last is None else last.answers
+    seen = [
+        see(block, x, g, h, answer, error=error)
+        for block, x, g, h, answer, error in zip(
+            problem.blocks,
+            xs,
+            gradients,
+            penalties,
+            ended,
+            errors or (0.0,) * len(xs),
+            strict=True,
+        )
+    ]
+    doubts = None if errors is None else tuple(one.doubt for one in seen)
+    answers, gaps = tuple(one.answer for one in seen), tuple(one.gap for one in seen)
+    return Look(value, penalties, gradients, answers, gaps, doubts)
 
 
 def seen_in(look: Look, i: int) -> Seen:
     """Block i of a look."""
-    return Seen(look.gradients[i], look.penalties[i], look.answers[i], look.gaps[i])
+    doubt = None if look.doubts is None else look.doubts[i]
+    return Seen(look.gradients[i], look.penalties[i], look.answers[i], look.gaps[i], doubt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from restpoint.array import Array, expand, is_array, power_sum
+from restpoint.array import Array, expand, is_array, namespace, norm, power_sum
 from restpoint.errors import CapabilityError
 from restpoint.methods.base import BlockMethod
 from restpoint.methods.state import Seen
@@ -21,7 +21,7 @@ class ConditionalGradient(BlockMethod):
     x+ = (1 - s) x + s y with s = argmin over [0, 1] of -s gap + s^p (lambda/2) ||d||_p^p (theory E8), which
     guarantees the decrease s gap - s^p (lambda/2) ||d||_p^p. With lambda = 0 the step is full and the decrease
     is the gap (Corollary 3.2). Here the gap is that of y, which only an inexact oracle tells from the certified one
-    (theory A2).
+    (theory A2), less what declared errors of the gradient can add (theory A5).
     """
 
     def move(
@@ -29,9 +29,9 @@ class ConditionalGradient(BlockMethod):
     ) -> tuple[Array, Array]:
         y = seen.answer.point
         gap = seen.attained
-        if is_zero(constant):
-            return y, gap
         ndim = block.set.event_ndim
+        if is_zero(constant):
+            return (y, gap) if seen.doubt is None else stay_unless(gap, y, x, ndim)
         weight = constant * power_sum(y - x, p, ndim)
         s = step_length(gap, weight, p)
         promised = s * gap - 0.5 * s**p * weight
@@ -44,7 +44,8 @@ class ProximalGradient(BlockMethod):
     r"""Algorithms 2, 3 and 6: minimise the upper model.
 
     x+ = argmin over y in S of g'(y - x) + (lambda/2) ||y - x||_p^p + h(y), which guarantees the decrease
-    Triangle U = h(x) - (the minimum). At p = 2 this is gradient projection, or ISTA.
+    Triangle U = h(x) - (the minimum), less error ||x+ - x||_2 where the gradient has a declared error (theory A5). At
+    p = 2 this is gradient projection, or ISTA.
     """
 
     calls_prox: ClassVar[bool] = True
@@ -60,10 +61,23 @@ class ProximalGradient(BlockMethod):
     def move(
         self, block: Block, x: Array, seen: Seen, constant: Array, p: float
     ) -> tuple[Array, Array]:
+        ndim = block.set.event_ndim
         if is_zero(constant):  # the model is linear, and its minimiser is already known
-            return seen.answer.point, seen.attained
+            y, gap = seen.answer.point, seen.attained
+            return (y, gap) if seen.doubt is None else stay_unless(gap, y, x, ndim)
         answer = block.oracle.prox(seen.gradient, x, constant, p)
-        return answer.point, seen.penalty - answer.value
+        decrease = seen.penalty - answer.value
+        if seen.doubt is None:
+            return answer.point, decrease
+        decrease = decrease - seen.doubt.error * norm(answer.point - x, ndim)
+        return stay_unless(decrease, answer.point, x, ndim)
+
+
+def stay_unless(decrease: Array, y: Array, x: Array, ndim: int) -> tuple[Array, Array]:
+    """y and what it guarantees, or x where errors of the gradient leave nothing of that (theory A5)."""
+    xp = namespace(x)
+    useful = decrease > 0.0
+    return xp.where(expand(useful, ndim), y, x), xp.where(useful, decrease, 0.0)
 
 
 def is_zero(constant: Array) -> bool:

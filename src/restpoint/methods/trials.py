@@ -9,24 +9,36 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from restpoint.array import Array, expand, namespace, power_sum, real_number, where
+from restpoint.array import Array, expand, inner, namespace, power_sum, real_number, where
 from restpoint.errors import CapabilityError, DataError
 from restpoint.methods.smoothness import Smoothness, checked_power
-from restpoint.methods.state import Look, State, Work, seen_in
+from restpoint.methods.state import Look, Seen, State
+from restpoint.methods.steps import ConditionalGradient
+from restpoint.problem import Block, Blocks
 from restpoint.smooth import Curvature, Facts
 
 if TYPE_CHECKING:
     from restpoint.methods.base import BlockMethod
     from restpoint.problem import Problem
 
-# What rounding of two values of Phi may hide, in units of their last digit (theory A5, A12).
-ROUNDING = 64.0
+# What rounding of two values of Phi may hide, in units of their last digit (theory A5, A12), and what it may hide in
+# their difference by gradients, in units of the terms of that.
+ROUNDING, ROUNDING_OF_SLOPES = 64.0, 8.0
+# A weight goes on to so many times the curvature that an accepted step met, within [1/2, 1] of itself.
+MARGIN = 1.25
+
+
+class Verdict(NamedTuple):
+    """Whether a trial is accepted, and by how much Phi fell."""
+
+    accepted: Array
+    fallen: Array
 
 
 class Trials(Smoothness):
-    """What the two rules share: a number per start that says how careful to be, and the test of a trial."""
+    """What the rules share: a number per start that says how careful to be, and the test of a trial."""
 
     def check(self, method: BlockMethod, problem: Problem) -> None:
         del problem
@@ -35,34 +47,41 @@ class Trials(Smoothness):
 
     def step(self, method: BlockMethod, problem: Problem, state: State) -> State:
         tried, wanted = self.attempt(method, problem, state)
-        accepted = lowered(state.look, tried.look, wanted)
-        memory = self.next(state.memory, accepted, tried)
+        verdict = _judged(state, tried, wanted)
+        memory = self.next(state, tried, verdict)
+        accepted = verdict.accepted
         # A refused trial promises nothing, and what f kept along it is true elsewhere.
         old = replace(state, promised=None, carried=None, trail=None)
         new = where(accepted, replace(tried, promised=None, carried=None, trail=None), old)
-        return replace(new, key=state.key.next(), work=tried.work, memory=memory)
+        return replace(
+            new, curvature=state.curvature, key=tried.key, work=tried.work, memory=memory
+        )
 
     @abstractmethod
     def attempt(self, method: BlockMethod, problem: Problem, state: State) -> tuple[State, Array]:
         """A trial, and by how much it must lower Phi."""
 
     @abstractmethod
-    def next(self, memory: Array, accepted: Array, tried: State) -> Array:
-        """What to remember after it; ``tried`` is where the accepted are now."""
+    def next(self, old: State, tried: State, verdict: Verdict) -> Array:
+        """What to remember after a trial from ``old``; ``tried`` is where the accepted are now."""
 
 
 @dataclass(frozen=True)
 class Armijo(Trials):
     r"""Conditional gradient with one step length for all blocks, found by halving (theory A3).
 
-    With d_i = y_i - x_i from the linear oracles and DL the sum of their gaps, x + s d is accepted when
-    Phi(x) - Phi(x + s d) >= s DL / 2, tried with s = min(1, 2 s_last) first. Neither lambda nor p is used, and for
-    every pair that is true of f, DL <= eps after at most N = ceil((2 delta / eps) max{1, 2 (D / eps)^(q-1)}) accepted
-    steps. For ``order=Jacobi()`` or a single block.
+    With y_i from the linear oracles, blocks go to (1 - s) x_i + s y_i, and the trial is accepted when Phi falls by at
+    least s/2 times the gaps of the blocks that moved; tried with s = min(1, 2 s_last) first. Neither lambda nor p is
+    used, and for every pair that is true of f the gap is at most eps after
+
+        N = ceil((2 delta / eps) max{1, 2 (D / eps)^(q-1)})
+
+    accepted steps: the sum of the gaps with ``Jacobi``, the largest with ``GaussSeidel`` (a sweep is one trial) and
+    ``MaxImprovement``.
 
     >>> import numpy as np, restpoint as rp
     >>> f = rp.smooth.Function(lambda x: -x @ x, lambda x: -2 * x, shapes=3)
-    >>> method = rp.ConditionalGradient(rp.Jacobi(), rp.Armijo())
+    >>> method = rp.ConditionalGradient(smoothness=rp.Armijo())
     >>> rp.solve(rp.Problem(f, rp.Block(rp.sets.L2Ball())), method).status
     CERTIFIED
     """
@@ -75,42 +94,99 @@ class Armijo(Trials):
         super().check(method, problem)
         if method.calls_prox:
             raise CapabilityError(
-                "Armijo() shortens the step of ConditionalGradient; for ProximalGradient use Doubling()"
-            )
-        if len(problem.blocks) > 1 and not method.moves_together:
-            raise CapabilityError(
-                f"Armijo() finds one step length for all blocks, but {method.order} moves them one by one; "
-                "use order=Jacobi(), or Doubling()"
+                "Armijo() shortens the step of ConditionalGradient; for ProximalGradient use Universal() or Doubling()"
             )
 
-    def remembered(self, look: Look) -> Any:
+    def remembered(self, xs: Blocks, look: Look) -> Any:
         """The step length to try."""
         return namespace(look.value).ones_like(look.value)
 
-    def next(self, memory: Array, accepted: Array, tried: State) -> Array:
-        xp = namespace(memory)
-        return xp.where(accepted, xp.minimum(2.0 * memory, 1.0), 0.5 * memory)
+    def next(self, old: State, tried: State, verdict: Verdict) -> Array:
+        xp, s = namespace(old.memory), old.memory
+        return xp.where(verdict.accepted, xp.minimum(2.0 * s, 1.0), 0.5 * s)
 
     def attempt(self, method: BlockMethod, problem: Problem, state: State) -> tuple[State, Array]:
-        s, seen = state.memory, [seen_in(state.look, i) for i in range(len(state.xs))]
-        xs = []
-        for block, x, one in zip(problem.blocks, state.xs, seen, strict=True):
-            share = expand(s, block.set.event_ndim)
-            xs.append((1.0 - share) * x + share * one.answer.point)
-        look, samples = method.look(problem, tuple(xs), state.key, last=state.look)
-        gap = sum(one.attained for one in seen)
-        work = Work(1.0, len(xs), samples)
-        return replace(state, xs=tuple(xs), look=look, work=work), 0.5 * s * gap
+        shortened = _Shortened(method.order, self, method.gradient, state.memory)
+        tried = shortened.take_step(problem, state)
+        return tried, tried.promised
 
 
 @dataclass(frozen=True)
-class Doubling(Trials):
+class _Shortened(ConditionalGradient):
+    """Conditional gradient with step lengths that are given; it promises half of what is linear."""
+
+    share: Array = 1.0
+
+    def move(
+        self, block: Block, x: Array, seen: Seen, constant: Array, p: float
+    ) -> tuple[Array, Array]:
+        share = expand(self.share, block.set.event_ndim)
+        gain = namespace(seen.attained).maximum(seen.attained, 0.0)
+        return (1.0 - share) * x + share * seen.answer.point, 0.5 * self.share * gain
+
+
+class Weighted(Trials):
+    """The rules that try a constant: doubled where a trial was refused, lowered where it was not."""
+
+    share: ClassVar[float]  # of the model's decrease that Phi has to achieve
+    initial: float | None
+
+    @property
+    @abstractmethod
+    def power(self) -> float:
+        """The p of the model."""
+
+    def curvature(self, facts: Facts, blocks: int, together: bool, strict: bool) -> Curvature:
+        del together
+        if self.power > 2.0 and strict and not facts.concave:
+            raise CapabilityError(
+                f"p = {self.power} > 2 is for concave f (theory E2); use 1 < p <= 2"
+            )
+        return Curvature((self.initial or 1.0,) * blocks, self.power)
+
+    def remembered(self, xs: Blocks, look: Look) -> Any:
+        """The constant to try first: the one given, else that below which no step is longer."""
+        xp = namespace(look.value)
+        if self.initial is not None:
+            return xp.full_like(look.value, self.initial)
+        first: Array = _full_below(xs, look, self.power)
+        return xp.where(first > 0.0, first, 1.0)
+
+    def next(self, old: State, tried: State, verdict: Verdict) -> Array:
+        xp, constant = namespace(old.memory), old.memory
+        met = MARGIN * self._met(old, tried, verdict.fallen)
+        half = 0.5 * constant
+        lower = xp.where(met > half, xp.minimum(met, constant), half)  # NaN is no reason to stay
+        floor = xp.minimum(constant, _full_below(tried.xs, tried.look, self.power))
+        tiny = float(xp.finfo(constant.dtype).smallest_normal)
+        lower = xp.maximum(xp.maximum(lower, floor), tiny)
+        return xp.where(verdict.accepted, lower, 2.0 * constant)
+
+    def attempt(self, method: BlockMethod, problem: Problem, state: State) -> tuple[State, Array]:
+        constants = Curvature((state.memory,) * len(state.xs), self.power)
+        tried = method.take_step(problem, replace(state, curvature=constants))
+        promised: Array = tried.promised
+        return tried, self.share * promised
+
+    def _met(self, old: State, tried: State, fallen: Array) -> Array:
+        """The constant with which the model's decrease would have been the one of Phi."""
+        moved: Array = 0.0
+        for before, after, gap in zip(old.xs, tried.xs, old.look.gaps, strict=True):
+            moved = moved + power_sum(after - before, self.power, before.ndim - gap.ndim)
+        xp = namespace(moved)
+        promised: Array = tried.promised
+        return old.memory + 2.0 * (promised - fallen) / xp.where(moved > 0.0, moved, 1.0)
+
+
+@dataclass(frozen=True)
+class Doubling(Weighted):
     r"""A constant lambda for known p, found by doubling: any step, any order of blocks (theory A3).
 
-    A step (or sweep) with lambda is accepted when Phi falls by what lambda would guarantee. Then lambda is halved,
-    but not below where steps are full anyway; where a step was refused it is doubled. Once lambda >= the true constant
-    nothing is refused, so lambda never exceeds max(initial, 2 lambda_true), and the theorem for ``Majorant`` holds
-    with that in its place.
+    A step (or sweep) with lambda is accepted when Phi falls by what lambda would guarantee. Then lambda is lowered
+    towards the curvature that the step met, at most by half, and not below where steps are full anyway; where a step
+    was refused it is doubled. Once lambda >= the true constant nothing is refused, so lambda never exceeds
+    max(initial, 2 lambda_true), and the theorem for ``Majorant`` holds with that in its place. ``initial=None`` begins
+    with the constant below which the first step of conditional gradient would be full, per start.
 
     >>> import numpy as np, restpoint as rp
     >>> f = rp.smooth.Function(lambda x: np.sum(np.cos(x)), lambda x: -np.sin(x), shapes=3)
@@ -119,50 +195,117 @@ class Doubling(Trials):
     CERTIFIED
     """
 
-    initial: float = 1.0
+    share: ClassVar[float] = 1.0
+
+    initial: float | None = None
     p: float = 2.0
 
     def __post_init__(self) -> None:
-        initial = real_number("initial", self.initial, "a finite number > 0")
-        if not initial > 0.0:
-            raise DataError(f"initial must be a finite number > 0, got {initial}")
-        object.__setattr__(self, "initial", initial)
+        object.__setattr__(self, "initial", _positive_or_none(self.initial))
         object.__setattr__(self, "p", checked_power(self.p))
 
-    def curvature(self, facts: Facts, blocks: int, together: bool, strict: bool) -> Curvature:
-        del together
-        if self.p > 2.0 and strict and not facts.concave:
-            raise CapabilityError(f"p = {self.p} > 2 is for concave f (theory E2); use 1 < p <= 2")
-        return Curvature((self.initial,) * blocks, self.p)
-
-    def remembered(self, look: Look) -> Any:
-        """The constant to try."""
-        return self.initial * namespace(look.value).ones_like(look.value)
-
-    def next(self, memory: Array, accepted: Array, tried: State) -> Array:
-        xp = namespace(memory)
-        lower = xp.maximum(0.5 * memory, xp.minimum(memory, _full_below(tried, self.p)))
-        return xp.where(accepted, lower, 2.0 * memory)
-
-    def attempt(self, method: BlockMethod, problem: Problem, state: State) -> tuple[State, Array]:
-        constants = Curvature((state.memory,) * len(state.xs), self.p)
-        tried = method.take_step(problem, replace(state, curvature=constants))
-        return replace(tried, curvature=state.curvature), tried.promised
+    @property
+    def power(self) -> float:
+        return self.p
 
 
-def _full_below(state: State, p: float) -> Array:
+@dataclass(frozen=True)
+class Universal(Weighted):
+    r"""The proximal step for f of which neither p nor lambda is known (theory A4).
+
+    The weight (w/2) ||y - x||_2^2 is accepted when Phi falls by half of the model's decrease M, else doubled; once
+    accepted it is lowered as in ``Doubling``. For every 1 < p <= 2 and lambda that are true of f the gap is at most eps
+    after N = ceil((8 delta / eps) max{1, (D_2 / eps)^(q-1)}) accepted steps, D_2 = lambda n^(1-p/2) diam_2(S)^p: the
+    rate is that of the best p. At every step omega^{-1}(M), for p = 2 and D = w diam_2(S)^2, bounds the gap whatever f
+    is; ``measures(problem, xs, gamma=1/w)`` tells it.
+
+    >>> import numpy as np, restpoint as rp
+    >>> f = rp.smooth.PowerSum(1.25, weights=np.array([1.0, -2.0, 0.5]))
+    >>> method = rp.ProximalGradient(smoothness=rp.Universal())
+    >>> rp.solve(rp.Problem(f, rp.Block(rp.sets.L2Ball())), method).status
+    CERTIFIED
+    """
+
+    share: ClassVar[float] = 0.5
+
+    initial: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "initial", _positive_or_none(self.initial))
+
+    @property
+    def power(self) -> float:
+        return 2.0
+
+    def check(self, method: BlockMethod, problem: Problem) -> None:
+        super().check(method, problem)
+        if not method.calls_prox:
+            raise CapabilityError(
+                "Universal() weighs the step of ProximalGradient; for ConditionalGradient use Armijo() or Doubling()"
+            )
+
+
+def _positive_or_none(initial: Any) -> float | None:
+    if initial is None:
+        return None
+    value = real_number("initial", initial, "a finite number > 0, or None")
+    if not value > 0.0:
+        raise DataError(f"initial must be a finite number > 0, or None, got {value}")
+    return value
+
+
+def _full_below(xs: Blocks, look: Look, p: float) -> Array:
     """The lambda below which no step from here is longer: 2 gap / (p ||y - x||_p^p), of the block with the largest."""
-    look, found = state.look, []
-    for x, answer, gap in zip(state.xs, look.answers, look.gaps, strict=True):
+    found = []
+    for x, answer, gap in zip(xs, look.answers, look.gaps, strict=True):
         xp, far = namespace(x), power_sum(answer.point - x, p, x.ndim - gap.ndim)
         found.append(xp.where(far > 0.0, 2.0 * gap / (p * xp.where(far > 0.0, far, 1.0)), 0.0))
-    return reduce(namespace(state.xs[0]).maximum, found)
+    return reduce(namespace(xs[0]).maximum, found)
+
+
+def _judged(old: State, new: State, wanted: Array) -> Verdict:
+    """Whether Phi fell by what was wanted, as far as rounding lets it be seen; False where it is not finite.
+
+    Where rounding of Phi hides all that was wanted, the mean slope tells, with the penalties:
+    -(grad f(x) + grad f(x+))'(x+ - x) / 2. By the inequality of the majorant from either end, it is at least what the
+    model promises once the constant is true, exactly as the decrease itself.
+    """
+    before: Array = old.look.value  # known, because gradients are exact
+    after: Array = new.look.value
+    xp, slack = namespace(before, after), _slack(before, after)
+    fallen, hidden = before - after, wanted <= slack
+    accepted = lowered(old.look, new.look, wanted)
+    if bool(xp.any(hidden)):
+        slope, size = _by_slopes(old, new)
+        near = ROUNDING_OF_SLOPES * float(xp.finfo(before.dtype).eps) * size
+        accepted = accepted & (~hidden | (slope >= wanted - near))
+        fallen = xp.where(hidden, slope, fallen)
+    return Verdict(accepted, fallen)
 
 
 def lowered(old: Look, new: Look, wanted: Array) -> Array:
     """Whether Phi fell by what was wanted, up to rounding; False where it is not finite."""
     before: Array = old.value  # known, because gradients are exact
     after: Array = new.value
+    slack = _slack(before, after)
+    return namespace(after).isfinite(after) & (before - after >= wanted - slack)
+
+
+def _slack(before: Array, after: Array) -> Array:
+    """What rounding of two values of Phi may hide in their difference."""
     xp = namespace(before, after)
-    slack = ROUNDING * float(xp.finfo(before.dtype).eps) * (xp.abs(before) + xp.abs(after))
-    return xp.isfinite(after) & (before - after >= wanted - slack)
+    return ROUNDING * float(xp.finfo(before.dtype).eps) * (xp.abs(before) + xp.abs(after))
+
+
+def _by_slopes(old: State, new: State) -> tuple[Array, Array]:
+    """The decrease of Phi by the mean slope, and the size of the terms that it is summed from."""
+    fallen: Array = 0.0
+    size: Array = 0.0
+    for i, (x, y) in enumerate(zip(old.xs, new.xs, strict=True)):
+        ndim = x.ndim - old.look.gaps[i].ndim
+        mean = 0.5 * (old.look.gradients[i] + new.look.gradients[i])
+        h, after = old.look.penalties[i], new.look.penalties[i]
+        xp = namespace(x)
+        fallen = fallen - inner(mean, y - x, ndim) + (h - after)
+        size = size + inner(xp.abs(mean), xp.abs(y - x), ndim) + xp.abs(h) + xp.abs(after)
+    return fallen, size

@@ -267,7 +267,7 @@ def _row(case: Case, kind: str, problem: Problem, x0: Any, eps: float) -> Row:
         eps=eps,
         looks=int(result.used),
         allowed=float("nan") if bound.count is None else float(bound.count),
-        paper=float("nan") if bound.paper is None else float(bound.paper),
+        paper=float("nan") if bound.paper_bound is None else float(bound.paper_bound),
         delta=float(bound.constants["delta"]),
         status=result.status.name,
     )

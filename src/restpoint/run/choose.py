@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from restpoint.errors import CapabilityError, described
 from restpoint.methods import (
+    Armijo,
     BlockMethod,
     ConditionalGradient,
     FullStep,
@@ -11,6 +12,7 @@ from restpoint.methods import (
     Majorant,
     Method,
     ProximalGradient,
+    Universal,
 )
 from restpoint.problem import Problem
 
@@ -47,10 +49,13 @@ def choose(problem: Problem) -> tuple[BlockMethod, str]:
         )
     known = facts.blockwise or facts.joint  # in force where one block moves at a time
     if known is None:
-        raise CapabilityError(
-            "no method fits: f declares neither curvature constants nor concavity. Give constant= (or "
-            "concave=True) where f is defined, or name a method such as "
-            "ProximalGradient(smoothness=Majorant(constant))"
+        if all(block.oracle.can_prox(2.0) for block in problem.blocks):
+            return ProximalGradient(GaussSeidel("largest-gap"), Universal()), (
+                "f declares no constants: proximal steps whose weight is found by trial, at the rate of the best "
+                "exponent (theory A4)"
+            )
+        return ConditionalGradient(GaussSeidel("largest-gap"), Armijo()), (
+            "f declares no constants, and some block has no prox: step lengths found by trial (theory A3)"
         )
     if all(block.oracle.can_prox(known.p) for block in problem.blocks):
         return ProximalGradient(GaussSeidel("largest-gap"), Majorant()), (

@@ -21,7 +21,7 @@ from restpoint.certificates import Certificate
 from restpoint.methods import Key, Method, State, Work
 from restpoint.problem import Blocks, Problem
 from restpoint.run.door import Entrance
-from restpoint.run.guarantee import MARGIN, guarantee, lower_bound, unless_exceeded
+from restpoint.run.guarantee import MARGIN, first_tried, guarantee, lower_bound, unless_exceeded
 from restpoint.run.ledger import Ledger, Rows
 from restpoint.run.observers import Observer, Trace, View, wants_to_end
 from restpoint.run.promise import Promise
@@ -65,7 +65,13 @@ class Loop:
         value, gap = self.first
         self.eps = absolute(eps, value, gap)
         self.bound = guarantee(
-            entrance.problem, method, entrance.xs, eps=self.eps, value=value, measure=stop.measure
+            entrance.problem,
+            method,
+            entrance.xs,
+            eps=self.eps,
+            value=value,
+            tried=self.tried,
+            measure=stop.measure,
         )
         if record is None:
             self.message = trouble_of_scale(self.eps, value, gap)
@@ -91,7 +97,7 @@ class Loop:
         self.previous = self.state
         self.best = self.state.xs
         self.total = self.total.plus(*self.state.work)
-        self.first = self.read(self.state)
+        self.first, self.tried = self.read(self.state), first_tried(self.method, self.state)
 
     # -- moving ------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from restpoint.array import UNIT_ROUNDOFF, inner, namespace, to_host
 from restpoint.bounds import Bound
 from restpoint.methods import Method, State, WithoutGuarantee
 from restpoint.problem import Problem
-from restpoint.run.guarantee import Number, below
+from restpoint.run.covering import Number
+from restpoint.run.guarantee import below
 from restpoint.smooth import Curvature
 
 

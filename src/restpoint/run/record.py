@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # What iterations change. States, points and numbers are replaced; the books are copied, without their arrays, which
 # are replaced too.
-VALUES = ("iteration", "total", "error", "message", "poisoned", "state", "best", "first")
+VALUES = ("iteration", "total", "error", "message", "poisoned", "state", "best", "first", "tried")
 BOOKS = ("rows", "ledger", "trace", "proofs", "promise", "retirement", "best_store", "last_store")
 
 

@@ -5,6 +5,7 @@ from restpoint.smooth.canonical_polyadic import CanonicalPolyadic
 from restpoint.smooth.concave_quadratic import ConcaveQuadratic
 from restpoint.smooth.factored_tensor import FactoredTensor, rank_one
 from restpoint.smooth.function import Function
+from restpoint.smooth.inexact import Inexact
 from restpoint.smooth.least_squares import LeastSquares
 from restpoint.smooth.logistic import Logistic
 from restpoint.smooth.moment_tensor import MomentTensor
@@ -21,6 +22,7 @@ __all__ = [
     "FactoredTensor",
     "Facts",
     "Function",
+    "Inexact",
     "LeastSquares",
     "Logistic",
     "MomentTensor",

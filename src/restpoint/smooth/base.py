@@ -36,6 +36,7 @@ class Facts:
 
     joint           the inequality of ``Curvature`` with all blocks moving together (paper, Assumption 1.1; theory E27)
     blockwise       the same with one block moving at a time
+    cross           ||grad_i f(x) - grad_i f(x')||_q <= constant_i ||x - x'||_p^(p-1) where x_i = x'_i (theory A7)
     concave         f is concave in all blocks together (then it may be linearised at full step, Corollary 3.2)
     block_concave   f is concave in each block, the others fixed (theory A6)
     convex          f is convex in all blocks together
@@ -47,6 +48,7 @@ class Facts:
 
     joint: Curvature | None = None
     blockwise: Curvature | None = None
+    cross: Curvature | None = None
     concave: bool = False
     block_concave: bool = False
     convex: bool = False
@@ -148,6 +150,11 @@ class Smooth(ABC):
         None where no bound is proved; certificates then use an estimate and say so (theory A12).
         """
         del xs
+        return None
+
+    @property
+    def gradient_errors(self) -> tuple[float, ...] | None:
+        """Declared bounds on ||g_i - grad_i f||_2, one per block, beyond rounding; None where gradients are exact."""
         return None
 
     @property

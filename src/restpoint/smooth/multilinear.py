@@ -39,7 +39,8 @@ class MultilinearForm(Smooth):
     With size = sigma prod_m R_{b(m)}, R_k the largest norm in set k and sigma >= the spectral norm of A, the Hessian
     satisfies |v'H v| <= size sum over modes a != b of t_a t_b, t_m = ||v_{b(m)}|| / R_{b(m)}. Hence, p = 2, with m_k
     the number of modes of block k: joint constants (d - 1) m_k size / R_k^2 (theory E31 for m_k = 1 and R_k = 1),
-    blockwise (m_k - 1) m_k size / R_k^2, and f >= -size.
+    blockwise (m_k - 1) m_k size / R_k^2, across blocks (theory A7) the root of sum over j != k of
+    (m_k m_j size / (R_k R_j))^2, and f >= -size.
     """
 
     def __init__(self, kernel: Kernel, sign: float = -1.0, tied: Sequence[int] | None = None):
@@ -108,10 +109,25 @@ class MultilinearForm(Smooth):
         return Facts(
             joint=_finite(joint),
             blockwise=_finite(blockwise),
+            cross=_finite(self._cross(sigma, radii)),
             block_concave=self.untied,
             odd_block=next((k for k, m in enumerate(self.modes_of) if len(m) % 2), None),
             lower_bound=-size if math.isfinite(size) else None,
         )
+
+    def _cross(self, sigma: float, radii: Sequence[float]) -> tuple[float, ...]:
+        """||H_ij|| <= m_i m_j size / (R_i R_j) for blocks i != j; all together the root of the sum of their squares."""
+        of_modes = [radii[k] for k in self.block_of]
+        counts = [len(modes) for modes in self.modes_of]
+        found = []
+        for i, m in enumerate(counts):
+            parts = [
+                _bounds.product_up(m, n, sigma, *of_modes, over=(radii[i], radii[j]))
+                for j, n in enumerate(counts)
+                if j != i
+            ]
+            found.append(math.hypot(*parts) * (1.0 + 1e-14))
+        return tuple(found)
 
     def rounding(self, xs: Blocks) -> tuple[Array, Blocks] | None:
         """gamma_k |A|(|x|) per entry, k the summation depth that the kernel declares, plus the sum over tied modes."""

@@ -96,6 +96,7 @@ class Sum(Smooth):
         return Facts(
             joint=self._added_curvature(joint, sets),
             blockwise=self._added_curvature(blockwise, sets),
+            cross=_added_cross([facts.cross for facts in all_facts]),
             concave=all(facts.concave for facts in all_facts),
             block_concave=all(facts.concave or facts.block_concave for facts in all_facts),
             convex=all(facts.convex for facts in all_facts),
@@ -125,6 +126,12 @@ class Sum(Smooth):
             ]
         )
         return 1.001 * value, tuple(1.001 * e for e in entries)
+
+    @property
+    def gradient_errors(self) -> tuple[float, ...] | None:
+        declared = [part.gradient_errors for part in self.parts]
+        known = [errors for errors in declared if errors is not None]
+        return tuple(map(_total_up, zip(*known, strict=True))) if known else None
 
     @property
     def terms(self) -> int | None:
@@ -221,6 +228,21 @@ def _added_bounds(bounds: Sequence[float | None]) -> float | None:
     if not math.isfinite(total):
         return None
     return total if len(known) == 1 or total == 0.0 else math.nextafter(total, -math.inf)
+
+
+def _added_cross(parts: Sequence[Curvature | None]) -> Curvature | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len({part.p for part in known}) > 1:
+        return None
+    totals = tuple(map(_total_up, zip(*(part.constants for part in known), strict=True)))
+    return Curvature(totals, known[0].p) if all(map(math.isfinite, totals)) else None
+
+
+def _total_up(numbers: Iterable[float]) -> float:
+    """The sum of numbers >= 0, rounded up where it was rounded at all."""
+    several = [number for number in numbers if number > 0.0]
+    total = _total(several)
+    return math.nextafter(total, math.inf) if len(several) > 1 else total
 
 
 def _total(numbers: Iterable[float]) -> float:
