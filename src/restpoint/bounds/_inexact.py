@@ -97,7 +97,7 @@ def _guaranteed(
     conditional = conditional or bool(np.all(constant == 0.0))  # then the two steps are one
     least = gap - (2.0 if conditional else 1.0) * off - _ROUNDINGS * (gap + off) * (off > 0.0)
     D = product(constant, diameter, p)
-    decrease = np.asarray(omega(np.maximum(least, 0.0), D, p))
+    decrease = np.asarray(omega(np.asarray(np.maximum(least, 0.0)), D, p))
     if conditional or not np.any(eta > 0.0):
         return decrease
     with np.errstate(all="ignore"):
