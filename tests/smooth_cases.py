@@ -16,6 +16,7 @@ from restpoint.smooth import (
     CanonicalPolyadic,
     FactoredTensor,
     Function,
+    Inexact,
     LeastSquares,
     Logistic,
     Multilinear,
@@ -218,6 +219,9 @@ def cases(spread: float = 0.0) -> dict[str, Case]:
             lambda Q, b, w: Sum(Quadratic(Q, b), PowerSum(1.5, w)),
             summed,
             (Box(-1.0, 2.0),),
+        ),
+        "inexact": Case(
+            (square, data(6)), lambda Q, b: Inexact(Quadratic(Q, b), 1e-3), quadratic, (ball,)
         ),
         "user code": Case(
             (np.zeros(4),),

@@ -431,6 +431,41 @@ def test_a6_every_full_step_lowers_phi_by_at_least_the_gap_of_its_block():
     assert np.all((drops >= result.trace.gap[:-1] - 1e-13)[moving])
 
 
+@pytest.mark.parametrize("step", [rp.ConditionalGradient, rp.ProximalGradient])
+@pytest.mark.parametrize("measure", ["max", "sum"])
+def test_a7_cyclic_sweeps_obey_the_bound_of_the_cross_constant(step, measure):
+    """A7: with blockwise constants > 0, which any number is for a multilinear form, and H from the facts."""
+    problem = tensor_problem(tensor(4, 3, 5, seed=6), 0.2)
+    method = step(rp.GaussSeidel("cyclic"), rp.Majorant((4.0, 4.0, 4.0)))
+    result = rp.solve(problem, method, eps=0.3, starts=10, stop=rp.Stop(measure=measure))
+    assert result.bound.statement == "Gauss-Seidel, cyclic (theory A7)"
+    assert result.certified.all()
+    assert np.all(result.used <= result.bound.count)
+    assert result.bound.counts == "sweeps"
+    unknown = step(rp.GaussSeidel("cyclic"), rp.Majorant((4.0, 4.0, 4.0), p=1.5))
+    assert rp.explain(problem, rp.WithoutGuarantee(unknown)).bound.count is None
+    assert "A7" in str(rp.explain(problem, unknown).bound)
+
+
+def test_a7_the_cross_constant_of_a_tensor_is_true_and_of_the_right_size():
+    """A7: H = tau sqrt(d-1) on unit balls; no pair of points shows more, and it is not idle."""
+    A = tensor(3, 4, 3, seed=2)
+    problem = tensor_problem(A)
+    facts = problem.facts()
+    sigma = facts.joint.constants[0] / 2.0
+    np.testing.assert_allclose(facts.cross.constants, sigma * np.sqrt(2.0), rtol=1e-12)
+    rng, worst = np.random.default_rng(0), 0.0
+    for _ in range(3000):
+        xs, ys = (unit_starts(problem.shapes, seed=int(rng.integers(2**31))) for _ in range(2))
+        near = tuple(x + 10.0 ** rng.uniform(-3, 0) * (y - x) for x, y in zip(xs, ys, strict=True))
+        i = int(rng.integers(3))
+        moved = tuple(x if j == i else y for j, (x, y) in enumerate(zip(xs, near, strict=True)))
+        change = np.linalg.norm(contraction(A, moved, i) - contraction(A, xs, i))
+        far = math.sqrt(sum(np.sum((y - x) ** 2) for x, y in zip(xs, moved, strict=True)))
+        worst = max(worst, change / far / facts.cross.constants[i])
+    assert 0.3 < worst <= 1.0
+
+
 def test_a13_sweeps_that_start_with_the_largest_gap_obey_the_linear_bound():
     for seed in range(8):
         A = tensor(3, 4, 3, seed=seed)

@@ -469,8 +469,10 @@ def test_the_default_method_follows_from_what_f_declares():
     f = rp.smooth.Quadratic(np.eye(2))
     assert rp.explain(rp.Problem(f, no_prox)).method == rp.ConditionalGradient()
     unknown = rp.smooth.Function(lambda x: 0.0, lambda x: 0 * x, shapes=2)
-    with pytest.raises(CapabilityError, match="neither curvature constants nor concavity"):
-        rp.explain(rp.Problem(unknown, ball))
+    by_weight = rp.ProximalGradient(smoothness=rp.Universal())
+    assert rp.explain(rp.Problem(unknown, ball)).method == by_weight
+    by_length = rp.ConditionalGradient(smoothness=rp.Armijo())
+    assert rp.explain(rp.Problem(unknown, no_prox)).method == by_length
 
 
 def test_explain_names_the_method_the_reason_the_facts_and_the_bound_of_the_run():

@@ -64,6 +64,8 @@ def check_smooth(
     tried += laws.curved_pairs()
     for x, y in tried:
         laws.inequalities(x, y)
+    for _ in range(pairs):
+        laws.cross()
     laws.lower_bound()
     laws.finite_sum()
 
@@ -173,6 +175,7 @@ class _SmoothLaws:
                 widths = (1e-1, 1e-2, 1e-3, 1e-4) if unit(self.like) < 1e-10 else (1e-1, 3e-2)
                 error = min(abs(self._difference(middle, d, t) - slope) for t in widths)
                 allowed = max(1e-6, 1e4 * unit(self.like)) * (abs(slope) + self.scale)
+                allowed += self._declared_error(d)
                 block = "" if moving is None else f" of block {moving}"
                 at_most(error, 0.0, allowed, f"{self.name}: gradient{block} and finite differences")
 
@@ -254,7 +257,7 @@ class _SmoothLaws:
         d = [b - a for a, b in zip(x, y, strict=True)]
         linear = before + sum(float(np.vdot(g, e)) for g, e in zip(gradient, d, strict=True))
         sizes = [float(np.vdot(np.abs(g), np.abs(e))) for g, e in zip(gradient, d, strict=True)]
-        near = self.tolerance(before, after, *sizes)
+        near = self.tolerance(before, after, *sizes) + self._declared_error(d)
         if concave:
             at_most(after, linear, near, f"{self.name}: {law}: not concave")
         if convex:
@@ -266,6 +269,28 @@ class _SmoothLaws:
             )
             text = f"{self.name}: {law} curvature constant {curvature.constants} is too small"
             at_most(after - linear, room, near + 1e-9 * room, text)
+
+    def _declared_error(self, d: Point) -> float:
+        """What declared errors of the gradient can do to a slope along d (theory A5)."""
+        errors = self.smooth.gradient_errors or (0.0,) * len(d)
+        return sum(eta * float(np.linalg.norm(e)) for eta, e in zip(errors, d, strict=True))
+
+    def cross(self) -> None:
+        """The gradient of a block changes no faster than declared while that block stays (theory A7)."""
+        declared = self.facts.cross
+        if declared is None:
+            return
+        x, y = self.random_pair()
+        p, q = declared.p, declared.p / (declared.p - 1.0)
+        errors = self.smooth.gradient_errors or (0.0,) * len(x)
+        for i, constant in enumerate(declared.constants):
+            moved = [x[j] if j == i else y[j] for j in self.blocks]
+            before, after = self.gradient(x)[i], self.gradient(moved)[i]
+            change = float(np.sum(np.abs(after - before) ** q) ** (1.0 / q))
+            far = sum(float(np.sum(np.abs(b - a) ** p)) for a, b in zip(x, moved, strict=True))
+            near = 1e3 * unit(self.like) * (float(np.max(np.abs(before))) + self.scale)
+            text = f"{self.name}: cross constant {declared.constants} is too small for block {i}"
+            at_most(change, constant * far ** (1.0 / q), near + 2.0 * errors[i], text)
 
     def lower_bound(self) -> None:
         """No sample, and no point of a few descents, lies below the declared bound."""
