@@ -146,6 +146,7 @@ docs: $(READY) ## run every example in README.md and docs/
 
 .PHONY: reproduce
 reproduce: $(READY) ## the paper's tables, figures and rates, into reproduced/
+	@$(VENV)/bin/restpoint reproduce figure1 --out reproduced
 	@$(VENV)/bin/restpoint reproduce rates --out reproduced
 	@$(VENV)/bin/restpoint reproduce table1 --workers $(WORKERS) --out reproduced
 	@$(VENV)/bin/restpoint reproduce table2 --workers $(WORKERS) --out reproduced

@@ -78,6 +78,20 @@ def table2(
     _reproduced(table2_report, runs, len(numbers) * instances, seed=seed, out=out, as_json=as_json)
 
 
+@reproduce.command()
+def figure1(
+    instances: Annotated[int, typer.Option(help="Random problems.")] = 180,
+    seed: Seed = 0,
+    out: Out = REPRODUCED,
+    as_json: AsJson = False,
+) -> None:
+    """Three measures of stationarity and what holds between them: the paper's Figure 1. Ctrl-C keeps what is done."""
+    from restpoint.reproduce import figure1, figure1_report
+
+    runs = figure1.run(instances, seed=seed)
+    _reproduced(figure1_report, runs, instances, seed=seed, out=out, as_json=as_json)
+
+
 def _reproduced(report: Any, runs: Any, total: int, *, seed: int, out: Path, as_json: bool) -> None:
     """Run the instances of an experiment, then write its files and print its page; a part of them after Ctrl-C."""
     from restpoint.reproduce import files
