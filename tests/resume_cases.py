@@ -110,7 +110,7 @@ class Slowing(Smoothness):
     def curvature(self, facts, blocks, together, strict):
         return Curvature((self.least,) * blocks)
 
-    def remembered(self, look):
+    def remembered(self, xs, look):
         return Notes(0.0 * look.value + self.least, (Pair(0.0 * look.value, "begun"), None))
 
     def step(self, method, problem, state):

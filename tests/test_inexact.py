@@ -266,3 +266,27 @@ def test_what_is_no_function_is_refused_and_sampling_too():
     sampled = rp.ConditionalGradient(gradient=rp.MiniBatch(2))
     with pytest.raises(CapabilityError, match="MiniBatch needs a finite sum"):
         rp.solve(rp.Problem(f, rp.Block(rp.sets.L2Ball())), sampled)
+
+
+def test_a_run_goes_on_and_a_result_is_kept_with_its_errors(tmp_path):
+    def problem(eta):
+        f = rp.smooth.Inexact(rp.smooth.Quadratic(Q, B), eta)
+        return rp.Problem(f, rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.1)))
+
+    path, stop = tmp_path / "run", rp.Stop(max_iterations=2)
+    whole = rp.solve(problem(1e-3), eps=0.02, starts=4)
+    rp.solve(problem(1e-3), eps=0.02, starts=4, stop=stop, observers=[rp.Checkpoint(path)])
+    again = rp.resume(path, problem(1e-3), stop=rp.Stop())
+    np.testing.assert_array_equal(again.x, whole.x)
+    np.testing.assert_array_equal(again.certificate.error, whole.certificate.error)
+    with pytest.raises(DataError, match="problem is not the one of the checkpoint"):
+        rp.resume(path, problem(2e-3), stop=rp.Stop())
+    whole.save(tmp_path / "result")
+    loaded = rp.load(tmp_path / "result")
+    np.testing.assert_array_equal(loaded.certificate.error, whole.certificate.error)
+
+
+def test_momentum_is_refused_with_the_reason():
+    noisy, _ = noisy_quadratic()
+    with pytest.raises(CapabilityError, match="declared error"):
+        rp.solve(noisy, rp.Momentum(rp.ProximalGradient()))

@@ -73,6 +73,8 @@ RULES = {
     ),
     "doubling": rp.ProximalGradient(rp.GaussSeidel(), rp.Doubling(initial=0.1)),
     "doubling together": rp.ConditionalGradient(rp.Jacobi(), rp.Doubling(initial=0.1)),
+    "doubling from what was seen": rp.ProximalGradient(rp.GaussSeidel(), rp.Doubling()),
+    "universal": rp.ProximalGradient(rp.GaussSeidel(), rp.Universal()),
     "armijo": rp.ConditionalGradient(rp.Jacobi(), rp.Armijo()),
     "without guarantee": rp.WithoutGuarantee(rp.ProximalGradient(rp.Jacobi(), rp.Majorant(2.0))),
 }

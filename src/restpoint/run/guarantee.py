@@ -10,8 +10,6 @@ from restpoint.methods import (
     ROUNDING,
     BlockMethod,
     Continuation,
-    FullStep,
-    Majorant,
     Method,
     State,
     Trials,
@@ -74,7 +72,7 @@ def guarantee(
         return Bound.none("Phi is not finite at the starting points")
     slack = 0.0 if lower is None else _slack(value, lower)
     bound = answer(Question(problem, method, eps, delta, measure, tried, slack))
-    if isinstance(method.smoothness, (Majorant, FullStep)):
+    if not isinstance(method.smoothness, Trials):
         curvature, needed = method.curvature(problem), problem.facts().needed
         if curvature.p == 2.0 and max(curvature.constants) < needed:
             return bound.withdraw(
