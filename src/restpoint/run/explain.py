@@ -21,16 +21,18 @@ from restpoint.methods import (
     GaussSeidel,
     Jacobi,
     Key,
+    Look,
     Majorant,
     MaxImprovement,
     Method,
     ProximalGradient,
     Universal,
+    Weighted,
 )
 from restpoint.problem import Problem
 from restpoint.run.choose import settle
 from restpoint.run.door import Entrance, enter, mirrored
-from restpoint.run.guarantee import first_tried, guarantee
+from restpoint.run.guarantee import guarantee
 from restpoint.run.solve import checked_eps
 from restpoint.run.stop import Measure, Relative, absolute
 from restpoint.smooth import Facts
@@ -114,50 +116,67 @@ def explain(
         raise DataError(f'measure must be "max" or "sum", got {measure!r}')
     entrance = enter(problem, None, x0, rng, None)
     method, reason = settle(problem, method)
-    if x0 is None and method.moves_together:
-        entrance = mirrored(entrance)
-    value = gap = to_host(entrance.problem.value(entrance.xs))
-    if isinstance(eps, Relative):
-        from restpoint.certificates import certify
-
-        certificate = certify(entrance.stated, entrance.xs)
-        gap = certificate.max if measure == "max" else certificate.sum
-    numbers = absolute(eps, value, gap)
+    begin = _Beginning(entrance, eps, measure)
+    # As in a run, drawn starts of methods that move all blocks from one gradient are mirrored.
+    together = begin if x0 is not None else None
 
     def bound(one: Method) -> Bound:
-        return _bound(entrance, one, numbers, value, measure, int(rng))
+        nonlocal together
+        if not one.moves_together:
+            return begin.bound(one)
+        together = together or _Beginning(mirrored(entrance), eps, measure)
+        return together.bound(one)
 
     own = Covered(method, bound(method))
     others = [Covered(one, bound(one)) for one in _covered(problem) if one != method]
+    from_here = together if method.moves_together and together is not None else begin
     return Explanation(
         method,
         reason,
         problem.facts(),
         oracles=tuple(f"{b.oracle.name}: {b.oracle.kind}" for b in problem.blocks),
-        eps=float(numbers[0]),
+        eps=float(from_here.eps[0]),
         bound=own.bound,
         others=tuple(one for one in others if one.bound.statement and _row(one) != _row(own)),
     )
 
 
-def _bound(
-    entrance: Entrance,
-    method: Method,
-    eps: np.ndarray,
-    value: np.ndarray,
-    measure: Measure,
-    seed: int,
-) -> Bound:
-    """From the first starting point."""
-    tried = None
-    if isinstance(method, (BlockMethod, Continuation)):
-        with np.errstate(all="ignore"):
-            state = method.init(entrance.problem, entrance.xs, Key(seed, entrance.starts))
-        tried = first_tried(method, state)
-    bound = guarantee(
-        entrance.problem, method, entrance.xs, eps=eps, value=value, tried=tried, measure=measure
-    )
-    return bound.at((0,))
+class _Beginning:
+    """A first point, and what bounds ask of it."""
+
+    def __init__(self, entrance: Entrance, eps: float | Relative, measure: Measure) -> None:
+        self.entrance, self.measure = entrance, measure
+        self.value = gap = to_host(entrance.problem.value(entrance.xs))
+        if isinstance(eps, Relative):
+            from restpoint.certificates import certify
+
+            certificate = certify(entrance.stated, entrance.xs)
+            gap = certificate.max if measure == "max" else certificate.sum
+        self.eps = absolute(eps, self.value, gap)
+        self._look: Look | None = None
+
+    def bound(self, method: Method) -> Bound:
+        """The bound of a run from here."""
+        return guarantee(
+            self.entrance.problem,
+            method,
+            self.entrance.xs,
+            eps=self.eps,
+            value=self.value,
+            tried=self._tried(method),
+            measure=self.measure,
+        ).at((0,))
+
+    def _tried(self, method: Method) -> np.ndarray | None:
+        """What a rule of trials would try first."""
+        inner = method.method if isinstance(method, Continuation) else method
+        if not (isinstance(inner, BlockMethod) and isinstance(inner.smoothness, Weighted)):
+            return None
+        if self._look is None:
+            key = Key(0, self.entrance.starts)  # gradients are exact: nothing is drawn
+            with np.errstate(all="ignore"):
+                self._look, _ = inner.look(self.entrance.problem, self.entrance.xs, key)
+        return to_host(inner.smoothness.remembered(self.entrance.xs, self._look))
 
 
 def _covered(problem: Problem) -> Iterator[BlockMethod]:
