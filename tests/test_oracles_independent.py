@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from restpoint.oracles import find
+from restpoint.oracles.multiplier import Slopes, dual_bound
 from restpoint.penalties import L1
 from restpoint.sets import Box, L2Ball, Simplex
 
@@ -140,6 +141,24 @@ def test_bounds_hold_in_fifty_digits(name, g, z, rho, weight, p):
     at_point = _exactly(name, g, z, weight, p, rho, answer.point)
     assert abs(float(at_point - mpmath.mpf(float(answer.value)))) <= 2e-15 * size
     assert answer.value - answer.lower <= 4e-15 * size / (p - 1.0)
+
+
+@pytest.mark.parametrize("p", [1.1, 1.5, 2.0, 4.0])
+@pytest.mark.parametrize("name", SETS)
+def test_the_dual_bound_is_below_every_point_whatever_step_and_subgradient_it_is_made_from(name, p):
+    """Theory A2: a multiplier that was not found to rounding makes the bound weaker, never false."""
+    region, rng, tight = SETS[name][0], np.random.default_rng(23), 0
+    for _ in range(100):
+        g, step = rng.standard_normal((2, N)) * np.exp(rng.normal(size=(2, 1)))
+        weight, rho = float(rng.exponential()), float(rng.exponential())
+        z = region.project(rng.standard_normal(N))
+        oracle = find(region, L1(rho))
+        slopes = Slopes(g, np.clip(2.0 * rho * rng.standard_normal(N), -rho, rho), step)
+        bound = float(dual_bound(region, z, slopes, weight, p))
+        least = float(oracle.prox(g, z, weight, p).value)
+        assert bound <= least + 1e-13 * (abs(least) + abs(bound) + 1.0)
+        tight += least - bound <= 0.5 * (abs(least) + 1.0)
+    assert tight >= 10  # the steps are not so wild that any number would be below
 
 
 @pytest.mark.parametrize("p", [1.1, 1.5, 3.0])

@@ -141,8 +141,12 @@ class Bound:
         if self.count is not None and np.isinf(self.count):
             return f"{used} used, no finite count: {_NONE_LEFT} ({self.statement})"
         if self.count is not None:
-            allowed = f"{float(self.count):.6g} {self.counts}"
-            return f"{used} of at most {allowed} used ({self.statement})"
+            allowed = f"at most {float(self.count):.6g} {self.counts}"
+            if used > self.count:
+                return (
+                    f"{used} used, {allowed} if rounding were small beside eps ({self.statement})"
+                )
+            return f"{used} of {allowed} used ({self.statement})"
         if self.withdrawn is not None:
             return f"bound withdrawn: {self.withdrawn}"
         return "no bound: " + "; ".join(self.missing)

@@ -24,8 +24,9 @@ from restpoint.run.stop import Measure
 
 # The loop asks for a certificate a hair below eps, so that the one issued at the end, in another batch and so with
 # other rounding, cannot fall on the other side. The count of iterations is for two hairs below: the certificate's
-# allowance for rounding is the second. It is true as long as that allowance is at most 1e-9 eps.
-MARGIN = 1.0 - 1e-9
+# allowance for rounding is the second. It is true as long as that is at most ALLOWANCE times eps.
+ALLOWANCE = 1e-9
+MARGIN = 1.0 - ALLOWANCE
 
 
 def lower_bound(problem: Problem) -> Number | None:
@@ -159,12 +160,17 @@ def _unless_below(bound: Bound, lower: Number, value: Number) -> Bound:
     )
 
 
-def unless_exceeded(bound: Bound, used: np.ndarray) -> Bound:
-    """The bound, withdrawn if some start has looked at more points than it allows: its assumptions are not all true."""
-    if bound.count is None or not np.any(used > bound.count):
+def unless_exceeded(bound: Bound, used: np.ndarray, floor: np.ndarray, eps: np.ndarray) -> Bound:
+    """The bound, withdrawn if some start has looked at more points than it allows: its assumptions are not all true.
+
+    Starts are left out whose certificate allows for rounding (``floor``, per block) more than the bound assumes.
+    """
+    if bound.count is None:
         return bound
-    allowed = np.broadcast_to(bound.count, used.shape)
-    i = int(np.argmax(used > allowed))
+    exceeded = (used > bound.count) & (np.sum(floor, axis=-1) <= ALLOWANCE * eps)
+    if not np.any(exceeded):
+        return bound
+    i, allowed = int(np.argmax(exceeded)), np.broadcast_to(bound.count, used.shape)
     return bound.withdraw(
         f"start {i} has looked at {used[i]} points where {allowed[i]:.6g} should do: something that the bound assumes, "
         "rounding included, is not so"

@@ -389,8 +389,8 @@ class Loop:
             self.eps, measure=self.stop.measure, feasibility=self.entrance.feasibility
         )
         self.ledger.judge(proved, answered)
-        bound = unless_exceeded(self.promise.bound(self.bound), self.ledger.iterations + 1)
-        return best, last, certificate, bound
+        used, bound = self.ledger.iterations + 1, self.promise.bound(self.bound)
+        return best, last, certificate, unless_exceeded(bound, used, certificate.floor, self.eps)
 
 
 def _alike(one: Any, other: Any) -> Any:
