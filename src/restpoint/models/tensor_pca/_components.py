@@ -8,6 +8,7 @@ The problem is convex; K is the whole space or the nonnegative orthant.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -34,30 +35,39 @@ class Terms(NamedTuple):
 
 
 def mode_step(
-    quadratic: ModeTerms, a: np.ndarray, X: np.ndarray, own: Terms
+    quadratic: ModeTerms, a: np.ndarray, X: np.ndarray, own: Terms, begin: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Better vectors a_r, and their directions; those of vectors that are 0 go on looking for a place.
 
     Unpenalised, all at once by the normal equations (alternating least squares), unless rounding spoils them. Else
-    one component after the other, each exactly: neither raises the objective.
+    one component after the other, from ``begin`` on, each exactly: neither raises the objective.
     """
     free = own.rho == 0.0 and not own.nonnegative and not np.any(own.taus)
     if free:
         together = _least_squares(quadratic)
         if smooth_part(quadratic, together) <= smooth_part(quadratic, a):
             return together, _directions(together, X)
-    a, X = a.copy(), X.copy()
-    first = 0.0
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # far from the root, ``_per_length`` may overflow
+        return _one_by_one(quadratic, a.copy(), X.copy(), own, begin)
+
+
+def _one_by_one(
+    quadratic: ModeTerms, a: np.ndarray, X: np.ndarray, own: Terms, begin: int
+) -> tuple[np.ndarray, np.ndarray]:
+    pairs, linear, first = quadratic.pairs, quadratic.linear, 0.0
     for _ in range(PASSES if len(a) > 1 else 1):
-        before = a.copy()
-        for r in range(len(a)):
-            others = np.einsum("sj,sj->j", quadratic.pairs[r], a) - quadratic.pairs[r, r] * a[r]
-            b = quadratic.linear[r] - others
+        moved = 0.0
+        for r in (*range(begin, len(a)), *range(begin)):
+            others = np.einsum("sj,sj->j", pairs[r], a) - pairs[r, r] * a[r]
+            b = linear[r] - others
             shrunk = _shrunk(b, own.rho, own.nonnegative)
-            a[r] = best_vector(shrunk, quadratic.pairs[r, r], float(own.taus[r]))
-            if not np.any(a[r]):
+            new = best_vector(shrunk, pairs[r, r], float(own.taus[r]))
+            moved = max(moved, float(np.abs(new - a[r]).max()))
+            a[r] = new
+            if not new.any():
                 X[r] = _sought(b, X[r], own)
-        moved = float(np.max(np.abs(a - before)))
         first = max(first, moved)
         if moved <= ENOUGH * first:
             break
@@ -77,27 +87,41 @@ def best_vector(u: np.ndarray, q: np.ndarray, tau: float) -> np.ndarray:
     >>> best_vector(np.array([3.0, 0.0, 4.0]), np.ones(3), 1.0)
     array([2.4, 0. , 3.2])
     """
-    size = float(np.linalg.norm(u))
-    known = (q > 0.0) & (u != 0.0)  # what is nowhere observed has neither slope nor curvature
-    if size <= tau or not np.any(known):
+    size = math.sqrt(u @ u)
+    if size <= tau:
         return np.zeros_like(u)
-    u, least, most = np.where(known, u, 0.0), np.min(q[known]), np.max(q[known])
-    curvature = np.where(known, q, 1.0)
-    if tau == 0.0:
-        return u / curvature
-    low, high = (size - tau) / most, (size - tau) / least
-    v = low
+    least, most = float(q.min()), float(q.max())
+    if least <= 0.0:
+        known = (q > 0.0) & (u != 0.0)  # what is nowhere observed has neither slope nor curvature
+        if not known.any():
+            return np.zeros_like(u)
+        u, least, most = np.where(known, u, 0.0), float(q[known].min()), float(q[known].max())
+        q = np.where(known, q, 1.0)
+        size = math.sqrt(u @ u)
+    if tau == 0.0 or least == most:
+        return u * max(0.0, 1.0 - tau / size) / q
+    low, high = max(0.0, size - tau) / most, max(0.0, size - tau) / least
+    return u * _per_length(u, q, tau, (low, high))
+
+
+def _per_length(
+    u: np.ndarray, q: np.ndarray, tau: float, bracket: tuple[float, float]
+) -> np.ndarray:
+    """v / (q v + tau) at the root v in the bracket of ||u / (q v + tau)|| = 1."""
+    (low, high), v = bracket, bracket[0]
     for _ in range(STEPS):
-        scaled = u / (curvature * v + tau)
-        length = float(np.linalg.norm(scaled))
+        bent = q * v + tau
+        scaled = u / bent
+        squares = scaled * scaled
+        length = math.sqrt(squares.sum())
         low, high = (v, high) if length > 1.0 else (low, v)
-        slope = float(np.sum(scaled**2 * curvature / (curvature * v + tau))) / length
+        slope = float(squares @ (q / bent)) / length
         proposal = v + (length - 1.0) * length / slope  # Newton for 1/length = 1
-        moved = proposal if low <= proposal <= high else 0.5 * (low + high)
+        moved = proposal if low <= proposal <= high else math.sqrt(low) * math.sqrt(high)
         if abs(moved - v) <= 4e-16 * v:
             break
         v = moved
-    return u * (v / (curvature * v + tau))
+    return v / (q * v + tau)
 
 
 def smooth_part(quadratic: ModeTerms, a: np.ndarray) -> float:
@@ -108,7 +132,9 @@ def smooth_part(quadratic: ModeTerms, a: np.ndarray) -> float:
 
 def _shrunk(b: np.ndarray, rho: float, nonnegative: bool) -> np.ndarray:
     """b with every entry moved by rho towards 0, negative ones to 0 on the orthant."""
-    return np.maximum(b - rho, 0.0) if nonnegative else b - np.clip(b, -rho, rho)
+    if nonnegative:
+        return np.maximum(b - rho, 0.0)
+    return b - np.minimum(np.maximum(b, -rho), rho)
 
 
 def _sought(b: np.ndarray, x: np.ndarray, own: Terms) -> np.ndarray:

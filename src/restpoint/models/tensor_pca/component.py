@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,6 +120,7 @@ class Found:
     rho_max: float
     convergence: Convergence
     table: TensorPath | None = None
+    remark: str = ""  # what the user should be told
 
     @classmethod
     def of(cls, one: Result, pool: Pool, rho_max: float, eps: float) -> Found:
@@ -151,15 +151,14 @@ class Found:
         return not all(np.any(x) for x in self.xs)
 
 
-def sought(task: Task, wish: Wish, observed: np.ndarray | None = None) -> Found:
-    """The component that is wished for."""
+def sought(
+    task: Task, wish: Wish, observed: np.ndarray | None = None, least: float = 0.0
+) -> Found | None:
+    """The component that is wished for; None where no point with A(x) > ``least`` is found."""
     pool = rank_one.search(task)
     rho_max, pool = rank_one.ceiling(task, pool)
-    if pool.scale <= 0.0:
-        raise DataError(
-            "X has no component: no point with A(x) > 0 was found on these sets (is X zero, or negative where the sets "
-            "ask for nonnegative vectors?)"
-        )
+    if pool.scale <= least:
+        return None
     if wish.counts is not None:
         from restpoint.models.tensor_pca.counted import counted
 
@@ -318,15 +317,13 @@ def _at(task: Task, pool: Pool, rho: float, rho_max: float) -> Found:
     if rho > 0.0 and (found.empty or float(found.certificate.value) > 0.0):
         zero = tuple(np.zeros_like(x) for x in found.xs)
         if all(bool(np.all(s.inside(x))) for s, x in zip(task.sets, zero, strict=True)):
-            warnings.warn(
+            remark = (
                 f"rho = {rho:.6g} leaves only the zero component (certified); the largest rho at which a better point "
-                f"is known is rho_max_ = {rho_max:.6g}: choose a smaller rho",
-                UserWarning,
-                stacklevel=2,
+                f"is known is rho_max_ = {rho_max:.6g}: choose a smaller rho"
             )
             found = at_point(found, zero)
             still = Convergence.at(found.certificate, found.eps)
-            return replace(found, convergence=still)
+            return replace(found, convergence=still, remark=remark)
     return found
 
 

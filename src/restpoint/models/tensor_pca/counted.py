@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,12 +30,14 @@ def counted(task: Task, pool: Pool, counts: Counts, rho_max: float) -> Found:
     """
     xs, eps = _truncated(task, pool, counts), task.tol * pool.scale
     best: tuple[tuple[int, float], Found] | None = None
+    sweeps = SWEEPS
     for row in range(len(xs[0])):
         x = tuple(b[row] for b in xs)
         for _ in range(ATTEMPTS):
             one = task.run(_levels(task, x, counts), eps, x0=x)
             x = tuple(np.asarray(to_host(b)) for b in one.xs)
             found = Found.of(one, pool, rho_max, eps)
+            sweeps += found.iterations
             missed = _missed(x, counts)
             weight = 0.0 if found.empty else float(-task.form.value(tuple(unit(b) for b in x)))
             if best is None or (missed, -weight) < best[0]:
@@ -43,15 +45,15 @@ def counted(task: Task, pool: Pool, counts: Counts, rho_max: float) -> Found:
             if missed == 0 or found.empty or task.clock.over:
                 break
     assert best is not None
-    if best[0][0] > 0:
-        got = [int(np.count_nonzero(x)) for x in best[1].xs]
-        warnings.warn(
+    (missed, _), found = best
+    remark = ""
+    if missed:
+        got = [int(np.count_nonzero(x)) for x in found.xs]
+        remark = (
             f"n_nonzero = {list(counts)} was not reached exactly: the certified component nearest to it has {got} "
-            "nonzeros (counts between may belong to no stationary point)",
-            UserWarning,
-            stacklevel=2,
+            "nonzeros (counts between may belong to no stationary point)"
         )
-    return best[1]
+    return replace(found, iterations=sweeps, remark=remark)
 
 
 def _truncated(task: Task, pool: Pool, counts: Counts) -> Blocks:

@@ -16,6 +16,7 @@ from restpoint.errors import DataError, ShapeError
 from restpoint.kernels.threads import use_threads
 from restpoint.models.tensor_pca import component, rank_one
 from restpoint.models.tensor_pca.bound import global_bound
+from restpoint.models.tensor_pca.clock import Clock
 from restpoint.models.tensor_pca.component import TensorPath
 from restpoint.models.tensor_pca.conversions import Conversions
 from restpoint.models.tensor_pca.data import Data, dense_array, take_in
@@ -24,7 +25,6 @@ from restpoint.models.tensor_pca.options import Options, options_of
 from restpoint.models.tensor_pca.plots import Plots
 from restpoint.models.tensor_pca.scores import scores
 from restpoint.models.tensor_pca.standardising import restandardised
-from restpoint.models.tensor_pca.task import Clock
 
 
 class SparseTensorPCA(
@@ -141,7 +141,7 @@ class SparseTensorPCA(
         sparse tensor, or a Multilinear, SparseTensor or MomentTensor.
         """
         data, options = self._prepared(X)
-        with self._threads():
+        with self._threads(), options.task.clock.listening():
             fit = fitted(data, options)
             self._keep(data, options, fit)
         self._warn(options, fit)
@@ -156,7 +156,7 @@ class SparseTensorPCA(
         task = options.task
         if not task.penalised:
             raise DataError('path() needs a mode that rho acts on; leave rho "auto", or name modes')
-        with self._threads():
+        with self._threads(), task.clock.listening():
             pool = rank_one.search(task)
             rho_max, pool = rank_one.ceiling(task, pool)
             if rho is None:
@@ -234,8 +234,11 @@ class SparseTensorPCA(
             return nullcontext()
         import os
 
-        jobs = self.n_jobs
-        return use_threads((os.cpu_count() or 1) if jobs == -1 else whole_number("n_jobs", jobs, 1))
+        jobs = os.cpu_count() or 1 if self.n_jobs == -1 else self.n_jobs
+        try:
+            return use_threads(whole_number("n_jobs", jobs, 1))
+        except DataError as error:
+            raise DataError(f"{error}; -1 means all cores, None the usual number") from None
 
     def _keep(self, data: Data, options: Options, fit: Fit) -> None:
         self.components_, self.points_ = list(fit.rows), list(fit.points)
@@ -246,7 +249,8 @@ class SparseTensorPCA(
         self.support_ = [x != 0 for x in fit.rows]
         self.rho_ = fit.rho
         first = fit.found[0]
-        self.rho_max_, self.starts_, self.bound_ = first.rho_max, first.ends, first.bound
+        self.rho_max_, self.starts_ = first.rho_max, first.ends
+        self.bound_ = first.bound if fit.joint is None else fit.joint.bound
         self.path_ = first.table
         self.n_iter_ = fit.iterations
         self.mode_names_, self.labels_ = data.names, data.labels
@@ -256,15 +260,19 @@ class SparseTensorPCA(
     def _warn(self, options: Options, fit: Fit) -> None:
         clock = options.task.clock
         if not fit.certified:
-            why = f" ({clock.reason})" if clock.reason else ""
+            way_out = (
+                "" if clock.interrupted else f"; raise {'max_seconds' if clock.over else 'tol'}"
+            )
             warnings.warn(
-                f"SparseTensorPCA ended without a certificate{why}: {fit.reason}. The best point so far is returned; "
-                "raise max_seconds or tol",
+                f"SparseTensorPCA ended without a certificate: {clock.reason or fit.reason}. The best point so far is "
+                f"returned{way_out}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        for remark in dict.fromkeys(one.remark for one in fit.found if one.remark):
+            warnings.warn(remark, UserWarning, stacklevel=3)
         table = fit.found[0].table
-        if table is not None and np.nanmin(table.bic) > table.zero_bic:
+        if not clock.over and table is not None and np.nanmin(table.bic) > table.zero_bic:
             warnings.warn(
                 "no component of X stands out from noise: BIC prefers none at all. The best one is returned; set rho "
                 "or n_nonzero if you know better",
@@ -277,7 +285,7 @@ class SparseTensorPCA(
         from restpoint.models.tensor_pca import data as intake
 
         mode = self._sample_mode
-        bare, names, _ = intake._unlabelled(X)
+        bare, names, labels = intake._unlabelled(X)
         if names is not None and self.mode_names is None and names != self.mode_names_:
             raise DataError(f"X has the modes {names}; fit saw {self.mode_names_}")
         if intake._is_form(bare):
@@ -298,6 +306,15 @@ class SparseTensorPCA(
             raise ShapeError(
                 f"X has shape {array.shape}; expected {tuple(sizes)} but for mode {mode}, the samples"
             )
+        for m, (old, new) in enumerate(
+            zip(self.labels_, labels or (None,) * array.ndim, strict=True)
+        ):
+            if m != mode and old is not None and new is not None and not np.array_equal(old, new):
+                j = int(np.argmax(np.asarray(old) != np.asarray(new)))
+                raise DataError(
+                    f"X has other labels in mode {self.mode_names_[m]!r} than the data of fit: {new[j]} where there "
+                    f"was {old[j]} (place {j}); bring its entries into the order of labels_[{m}]"
+                )
         if bool(np.isinf(array).any()):
             raise DataError(
                 "X contains infinity; expected finite numbers, or NaN where an entry is missing"

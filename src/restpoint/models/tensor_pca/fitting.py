@@ -21,6 +21,8 @@ from restpoint.run import Status
 
 # Less than this share of ||X||^2 is rounding, not a tensor.
 NOTHING = 1e-13
+# And so is a component of less than this, in units of the largest one before.
+NOISE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,11 @@ def _greedy(data: Data, options: Options) -> _Progress:
         if so_far.found:
             _refuse_nothing(data, options, so_far)
             task = _next(data, options, so_far)
-        one = _oriented(options, component.sought(task, options.wish, data.observed))
+        least = NOISE * max(so_far.weights, default=0.0)
+        sought = component.sought(task, options.wish, data.observed, least)
+        if sought is None:
+            raise DataError(_nothing(options, len(so_far.found)))
+        one = _oriented(options, sought)
         unit, _ = conventions.unit_rows(one.xs)
         if options.plain:  # rounding apart they are the same; what is certified is what is returned
             one = component.at_point(one, unit)
@@ -157,10 +163,22 @@ def _rest(data: Data, so_far: _Progress) -> float:
 def _refuse_nothing(data: Data, options: Options, so_far: _Progress) -> None:
     if data.norm2 is None or _rest(data, so_far) > NOTHING * data.norm2:
         return
-    count = len(so_far.found)
-    raise DataError(
-        f"after {count} component(s) nothing is left of X, but n_components={options.components}; ask for "
-        f"at most {count}"
+    raise DataError(_nothing(options, len(so_far.found)))
+
+
+def _nothing(options: Options, count: int) -> str:
+    """What to say where no further component is found."""
+    clock = options.task.clock
+    if clock.over:
+        return f"no point with A(x) > 0 was met before the end ({clock.reason}); give it more time"
+    if count:
+        return (
+            f"after {count} component(s) nothing is left of X, or nothing with A(x) > 0 on these sets, but "
+            f"n_components={options.components}; ask for at most {count}"
+        )
+    return (
+        "X has no component: no point with A(x) > 0 was found on these sets (is X negative where the sets ask for "
+        "nonnegative vectors?)"
     )
 
 

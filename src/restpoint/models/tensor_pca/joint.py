@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from restpoint.array import generator, real_number
+from restpoint.bounds import Bound
 from restpoint.certificates import Certificate
 from restpoint.models.tensor_pca._components import Terms, mode_step, smooth_part
+from restpoint.models.tensor_pca._joint_bound import refused
 from restpoint.models.tensor_pca._joint_door import checked_factors, start
 from restpoint.models.tensor_pca._joint_state import (
     State,
@@ -60,6 +62,7 @@ class JointFit:
     status        CERTIFIED, or why the run ended without
     value         F
     iterations    sweeps over all modes that were kept
+    refusals      certificates that were asked for on the way and refused; ``heaviest``: the largest weight then
     trace         F at the start and after each of them
     gaps          the larger gap there, certified; NaN where none was asked for
     """
@@ -72,6 +75,8 @@ class JointFit:
     eps: float
     status: Status
     iterations: int
+    refusals: int
+    heaviest: float
     seconds: float
     trace: np.ndarray = field(repr=False)
     gaps: np.ndarray = field(repr=False)
@@ -96,6 +101,11 @@ class JointFit:
         """F and the gaps over the sweeps."""
         sweeps = np.arange(len(self.trace))
         return Convergence(sweeps, self.trace, self.gaps, float(self.gaps[-1]), self.eps)
+
+    @property
+    def bound(self) -> Bound:
+        """How often a certificate can be refused: see ``_joint_bound.refused``."""
+        return refused(self.eps, max(0.0, float(self.trace[0])), self.heaviest)
 
 
 def refine(
@@ -165,6 +175,8 @@ def refine(
         eps=task.absolute,
         status=Status.CERTIFIED if proof.holds(task.absolute) else status,
         iterations=len(run.trace) - 1,
+        refusals=run.refusals,
+        heaviest=max(run.heaviest, float(np.max(run.best.weights))),
         seconds=time.monotonic() - begun,
         trace=np.array(run.trace),
         gaps=run.gaps(proof),
@@ -243,6 +255,8 @@ class _Run:
         self.since = 0  # when a weight last became 0, or ceased to be
         self.merges = 2 * len(weights)  # how many are left
         self.last_asked = 0
+        self.lead: tuple[int, int] | None = None
+        self.refusals, self.heaviest = 0, 0.0
         self.most = task.max_outer
         self.asked = FIRST_ASKED * np.sqrt(task.eps)
 
@@ -253,9 +267,11 @@ class _Run:
             if self.task.deadline is not None and time.monotonic() > self.task.deadline:
                 return Status.TIME_LIMIT
             heavier = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-            push = (momentum - 1.0) / heavier
+            lead, self.lead = self.lead, None
+            push = 0.0 if lead else (momentum - 1.0) / heavier
             now = self.best
-            new = self._swept(extrapolated(before, now, push, self.task.sets) if push else now)
+            first = extrapolated(before, now, push, self.task.sets) if push else now
+            new = self._swept(first, lead)
             if push and not new.value <= now.value + self.last_digits:
                 before, momentum = now, 1.0  # the next sweep starts from the best point itself
                 continue
@@ -277,6 +293,8 @@ class _Run:
                 return Status.CERTIFIED
             if proof.holds(self.task.absolute):
                 self.most = min(self.most, int(MORE * len(self.trace)))
+            else:
+                self._refused(proof, new)
             if (
                 moved <= STILL
                 or proof.exhausted(self.task.aimed)
@@ -293,6 +311,13 @@ class _Run:
         found[list(self.proved)] = list(self.proved.values())
         found[-1] = last.largest
         return found
+
+    def _refused(self, proof: Proof, at: State) -> None:
+        """The next sweep begins where the gap is largest: see ``JointFit.bound``."""
+        largest = int(np.argmax(proof.certificate.per_block))
+        self.lead = divmod(largest, len(at.weights))
+        self.refusals += 1
+        self.heaviest = max(self.heaviest, float(np.max(at.weights)))
 
     def _flat(self) -> bool:
         """Whether F fell by no more than eps since a certificate was last asked for, a while ago."""
@@ -327,22 +352,24 @@ class _Run:
         self.since = len(self.trace)
         return True
 
-    def _swept(self, first: State) -> State:
-        """One sweep over the modes, then all weights."""
+    def _swept(self, first: State, lead: tuple[int, int] | None = None) -> State:
+        """One sweep over the modes, then all weights; it begins with mode and component ``lead``."""
         w, factors = first.weights, list(first.factors)
         for i, X in enumerate(factors):
             if X is not self.sweep.factors[i]:
                 self.sweep.replace(i, X)
-        for i in self.order:
+        order = self.order if lead is None else tuple(dict.fromkeys((lead[0], *self.order)))
+        for i in order:
             quadratic = self.sweep.mode(i)
             penalties = self.task.penalties(factors)
             taus = penalties.sum(axis=0) - penalties[i]
             nonnegative = isinstance(self.task.sets[i], NonnegativeBall)
             own = Terms(float(self.task.rho[i]), taus, nonnegative)
-            a, factors[i] = mode_step(quadratic, w[:, None] * factors[i], factors[i], own)
+            begin = lead[1] if lead and i == lead[0] else 0
+            a, factors[i] = mode_step(quadratic, w[:, None] * factors[i], factors[i], own, begin)
             w = np.linalg.norm(a, axis=1)
             self.sweep.replace(i, factors[i])
-        last = self.order[-1]
+        last = order[-1]
         gram = _gram(self.sweep.mode(last), factors[last])
         w = best_weights(gram, self.task.penalties(factors).sum(axis=0), w)
         return self._valued(w, tuple(factors), last)

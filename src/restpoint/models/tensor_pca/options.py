@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from restpoint.array import real_number, whole_number
 from restpoint.errors import DataError, described
+from restpoint.models.tensor_pca.clock import Clock
 from restpoint.models.tensor_pca.component import Wish
 from restpoint.models.tensor_pca.data import Data
-from restpoint.models.tensor_pca.task import Clock, Task
+from restpoint.models.tensor_pca.task import Task
 from restpoint.penalties import Penalty
 from restpoint.sets import L2Ball, NonnegativeBall, Set
 
@@ -211,6 +213,17 @@ def _refuse_contradictions(
             raise DataError(
                 f'deflation="joint" does not go with {reason}; use deflation="subtract"'
             )
+    most = math.prod(data.sizes) // max(data.sizes)
+    if components > most:
+        raise DataError(
+            f"n_components={components}, but no tensor of shape {data.sizes} has a rank above {most} (its size over "
+            f"that of its longest mode); ask for at most {most}"
+        )
+    if components > 1 and params["deflation"] == "joint" and data.norm2 is None:
+        raise DataError(
+            'deflation="joint" needs ||X||, which is too expensive for a moment tensor of this size; use '
+            'deflation="subtract"'
+        )
     if params["deflation"] == "orthogonal" and components > min(data.sizes):
         raise DataError(
             f'n_components={components} with deflation="orthogonal" needs that many orthogonal vectors in every mode, '

@@ -72,7 +72,8 @@ def search(task: Task) -> Pool:
         kept = tuple(
             np.concatenate((k[:few], g[:COMPARED])) for k, g in zip(kept, grown, strict=True)
         )
-    kept = tuple(np.array(x) for x in task.problem(0.0).project(kept))
+    kept = starting.signed(task.problem(0.0).project(kept), task)
+    kept = tuple(np.array(x) for x in kept)
     rho = _largest_ratio(task, kept)[0] * 0.5
     rho = min(rho, SIGMAS * sigma) if sigma else rho
     if task.penalised and rho > 0 and not task.clock.over:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from restpoint.errors import DataError, ShapeError, described
+from restpoint.models.tensor_pca.conventions import may_turn
 from restpoint.models.tensor_pca.task import Task
 from restpoint.problem import Blocks
 
@@ -83,7 +84,10 @@ def given(init: Any, task: Task) -> Blocks | None:
         )
     arrays = []
     for i, (value, n) in enumerate(zip(init, task.sizes, strict=True)):
-        x = np.atleast_2d(np.asarray(value, dtype=np.float64))
+        try:
+            x = np.atleast_2d(np.asarray(value, dtype=np.float64))
+        except (TypeError, ValueError):
+            x = np.full((1, n), np.nan)
         if x.shape[-1] != n or x.ndim != 2 or not np.isfinite(x).all():
             raise ShapeError(
                 f"init[{i}] has shape {np.shape(value)}; expected finite numbers of shape ({n},) or (starts, {n})"
@@ -117,9 +121,13 @@ def singular_vectors(task: Task) -> Blocks:
 
 
 def signed(xs: Blocks, task: Task) -> Blocks:
-    """The first block turned so that A(xs) >= 0."""
+    """The first block that may turn turned so that A(xs) >= 0."""
+    turns = may_turn(task.sets, task.fixed, task.untied)
+    if True not in turns:
+        return xs
+    i = turns.index(True)
     turn = np.where(task.form.value(xs) > 0, -1.0, 1.0)[:, None]
-    return (xs[0] * turn, *xs[1:])
+    return (*xs[:i], xs[i] * turn, *xs[i + 1 :])
 
 
 def unit(x: np.ndarray) -> np.ndarray:

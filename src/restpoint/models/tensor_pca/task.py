@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from restpoint.array import Array
+from restpoint.models.tensor_pca.clock import Clock
 from restpoint.models.tensor_pca.entries import Entries
 from restpoint.penalties import L1, Penalty
 from restpoint.problem import Block, Blocks, Problem
@@ -16,34 +16,6 @@ from restpoint.run import Relative, Result, Status, Stop, solve
 from restpoint.run.retire import Retire
 from restpoint.sets import Set
 from restpoint.smooth import Smooth
-
-
-@dataclass
-class Clock:
-    """The time left to the whole fit; Ctrl-C ends it."""
-
-    max_seconds: float | None = None
-    began: float = field(default_factory=time.monotonic)
-    interrupted: bool = False
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left, None for no limit."""
-        if self.interrupted:
-            return 0.0
-        if self.max_seconds is None:
-            return None
-        return max(0.0, self.max_seconds - (time.monotonic() - self.began))
-
-    @property
-    def over(self) -> bool:
-        """Whether to come to an end with what there is."""
-        return self.left is not None and self.left <= 0.0
-
-    @property
-    def reason(self) -> str:
-        """Why it came to an end."""
-        return "Ctrl-C" if self.interrupted else "max_seconds" if self.over else ""
 
 
 @dataclass(frozen=True)
@@ -110,13 +82,15 @@ class Task:
     ) -> Result:
         """``solve`` within the budget."""
         retire = more.pop("retire", None)
-        stop = Stop(max_iterations=iterations, max_seconds=self.clock.left)
-        if retire is not None:
-            stop = replace(stop, retire=retire) if hasattr(stop, "retire") else stop
         problem = self.problem(rho)
         if x0 is not None:
             x0 = problem.project(x0)
-        result = solve(problem, eps=eps, x0=x0, rng=self.seed, stop=stop, **more)
+
+        def run() -> Result:
+            stop = Stop(max_iterations=iterations, max_seconds=self.clock.left, retire=retire)
+            return solve(problem, eps=eps, x0=x0, rng=self.seed, stop=stop, **more)
+
+        result = self.clock.interruptible(run)
         if bool(np.any(np.asarray(result.status, dtype=object) == Status.INTERRUPTED)):
             self.clock.interrupted = True
         return result

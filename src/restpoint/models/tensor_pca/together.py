@@ -14,6 +14,7 @@ from restpoint.models.tensor_pca.component import Found
 from restpoint.models.tensor_pca.data import Data
 from restpoint.models.tensor_pca.options import Options
 from restpoint.problem import Blocks
+from restpoint.run import Status
 from restpoint.smooth import CanonicalPolyadic
 
 # A component is not asked to bear more than this share of its own rho_max.
@@ -125,15 +126,22 @@ def _refined(
     rho: np.ndarray,
     tolerance: float,
 ) -> joint.JointFit:
-    return joint.refine(
-        A,
-        *start,
-        rho=rho,
-        sets=options.task.sets,
-        eps=tolerance,
-        aim=max(TIGHTER * tolerance, SMALLEST),
-        max_seconds=options.task.clock.left,
-    )
+    clock = options.task.clock
+
+    def run() -> joint.JointFit:
+        return joint.refine(
+            A,
+            *start,
+            rho=rho,
+            sets=options.task.sets,
+            eps=tolerance,
+            aim=max(TIGHTER * tolerance, SMALLEST),
+            max_seconds=clock.left,
+        )
+
+    fit = clock.interruptible(run)
+    clock.interrupted = clock.interrupted or fit.status is Status.INTERRUPTED
+    return fit
 
 
 def _arranged(
