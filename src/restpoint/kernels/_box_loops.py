@@ -20,8 +20,8 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit, types
 
-# Linear systems of a row of guesses (the first one, and later ones), and of one run of the interior method.
-FIRST_GUESSES, GUESSES, INTERIOR_STEPS = 7, 10, 15
+# Guesses in a row: at most, and before only few rows may still change sides; steps of one run of the interior method.
+GUESSES, PATIENCE, FEW, INTERIOR_STEPS = 12, 6, 4, 15
 # The gaps, of ||v||^2, at which the interior method hands over, and how much more is then left to rounding.
 HANDOVER, MORE = (1e-5, 1e-7, 1e-10, 1e-13), 16.0
 # Of the mean diagonal of a Newton matrix: dependent rows leave it singular.
@@ -72,9 +72,12 @@ def _shrink(K, G, squared, lengths, v, t, slack, u, z):  # type: ignore[no-untyp
             solved += _interior(K, v, t, target, floor, first, inner, upper, lower, free, side)
             tried[:] = inner
             goal = max(slack, rounding * MORE**stage)
-        for guess in range(FIRST_GUESSES if stage < 0 else GUESSES):
+        changed = 0
+        for guess in range(GUESSES):
+            if guess >= PATIENCE and changed > FEW:
+                break
             if guess > 0 or stage < 0:
-                _hold(K, G, v, t, free, side, tried)
+                changed = _hold(K, G, v, t, free, side, tried)
                 solved += 1
             size_tried, gap_tried = _look(K, v, t, tried, z_tried, w_tried)
             better = size_tried < size or (gap_tried < gap and size_tried <= size * (1.0 + 1e-12))
@@ -119,7 +122,7 @@ def _look(K, v, t, u, z, w):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, fastmath=FAST)
 def _hold(K, G, v, t, free, side, u):  # type: ignore[no-untyped-def]
-    """u for the sets given, clipped to the box; the sets become those that it shows before.
+    """u for the sets given, clipped to the box; the sets become those that it shows before; how many rows change.
 
     Where free rows depend on each other, those with K_F z = 0 are many: the one near u is taken.
     """
@@ -155,13 +158,18 @@ def _hold(K, G, v, t, free, side, u):  # type: ignore[no-untyped-def]
                 u[F[a]] += by
                 for j in range(n):
                     z[j] -= by * row[j]
+    changed = 0
     for i in range(m):
         if free[i]:
-            free[i] = abs(u[i]) < t
             side[i] = t if u[i] > 0.0 else -t
+            if not abs(u[i]) < t:
+                free[i] = False
+                changed += 1
             u[i] = min(max(u[i], -t), t)
-        else:
-            free[i] = side[i] * _dot(K[i], z) <= 0.0
+        elif side[i] * _dot(K[i], z) <= 0.0:
+            free[i] = True
+            changed += 1
+    return changed
 
 
 @njit(nogil=True, fastmath=FAST)
@@ -184,7 +192,7 @@ def _interior(K, v, t, target, floor, first, u, upper, lower, free, side):  # ty
     """Mehrotra's method, until the gap is at most ``target``; its number of linear systems."""
     m, n = K.shape
     z, w, du, scaled = np.empty(n), np.empty(m), np.empty(m), np.empty((m, n))
-    a, b, up, down = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    a, b, up, down, L = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty((n, n))
     size, gap = _look(K, v, t, u, z, w)
     steps = 0
     while steps < INTERIOR_STEPS and gap > target and size > floor:
@@ -194,9 +202,7 @@ def _interior(K, v, t, target, floor, first, u, upper, lower, free, side):  # ty
             by = 1.0 / (upper[i] / a[i] + lower[i] / b[i])
             for j in range(n):
                 scaled[i, j] = by * K[i, j]
-        L = np.dot(K.T, scaled)
-        for j in range(n):
-            L[j, j] += 1.0
+        _normal(K, scaled, L)
         _factorise(L)
         mean = (_dot(upper, a) + _dot(lower, b)) / (2 * m)
         for i in range(m):
@@ -226,6 +232,30 @@ def _interior(K, v, t, target, floor, first, u, upper, lower, free, side):  # ty
         free[i] = min(t - u[i], t + u[i]) * first > max(upper[i], lower[i]) * t
         side[i] = t if u[i] > 0.0 else -t
     return steps
+
+
+@njit(nogil=True, fastmath=FAST)
+def _normal(K, scaled, L):  # type: ignore[no-untyped-def]
+    """The lower triangle of L = I + K'D^-1 K, four rows of K at a time."""
+    m, n = K.shape
+    for j in range(n):
+        for k in range(j):
+            L[j, k] = 0.0
+        L[j, j] = 1.0
+    whole = m - m % 4
+    for i in range(0, whole, 4):
+        one, two, three, four = K[i], K[i + 1], K[i + 2], K[i + 3]
+        for j in range(n):
+            row = L[j]
+            a, b, c, d = scaled[i, j], scaled[i + 1, j], scaled[i + 2, j], scaled[i + 3, j]
+            for k in range(j + 1):
+                row[k] += a * one[k] + b * two[k] + c * three[k] + d * four[k]
+    for i in range(whole, m):
+        one = K[i]
+        for j in range(n):
+            row, a = L[j], scaled[i, j]
+            for k in range(j + 1):
+                row[k] += a * one[k]
 
 
 @njit(nogil=True, fastmath=FAST)
