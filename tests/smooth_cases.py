@@ -14,6 +14,7 @@ from restpoint.array import namespace
 from restpoint.sets import Box, L2Ball, Set, Simplex
 from restpoint.smooth import (
     CanonicalPolyadic,
+    ConcaveQuadratic,
     FactoredTensor,
     Function,
     Inexact,
@@ -90,6 +91,10 @@ def _dot(a: Any, x: Any) -> Any:
 def quadratic(xs: Any, Q: np.ndarray, b: np.ndarray) -> Any:
     (x,) = xs
     return mpmath.fsum(v * _dot(row, x) for v, row in zip(x, Q, strict=True)) / 2 + _dot(b, x)
+
+
+def concave_quadratic(xs: Any, F: np.ndarray) -> Any:
+    return -mpmath.fsum(_dot(column, xs[0]) ** 2 for column in F.T) / 2
 
 
 def least_squares(xs: Any, A: np.ndarray, b: np.ndarray) -> Any:
@@ -180,6 +185,7 @@ def cases(spread: float = 0.0) -> dict[str, Case]:
         "quadratic": Case((square, data(6)), Quadratic, quadratic, (ball,)),
         "concave": Case((-square @ square.T, data(6)), Quadratic, quadratic, (ball,)),
         "convex": Case((square @ square.T, data(6)), Quadratic, quadratic, (ball,)),
+        "concave of low rank": Case((data(6, 2),), ConcaveQuadratic, concave_quadratic, (ball,)),
         "no linear part": Case(
             (square,),
             Quadratic,

@@ -181,7 +181,7 @@ def certify(problem: Problem, xs: Array | Blocks) -> Certificate:
         problem.blocks, xs, gradients, errors, declared, strict=True
     ):
         penalty = block.penalty.value(x)
-        answer = block.oracle.linear(g)
+        answer = block.oracle.linear_near(g, x)  # at a stationary point, x is an answer itself
         gap = inner(g, x, block.set.event_ndim) + penalty - answer.lower
         floor = _floor(block, x, g, error, answer)
         value = value + penalty

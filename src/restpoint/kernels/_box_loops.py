@@ -38,18 +38,21 @@ FAST = {"reassoc", "contract", "nsz"}
 def shrink() -> Callable[..., tuple[float, int]]:
     """The solver, compiled or loaded from the cache.
 
-    Its arguments: K (m, n), KK', an upper bound on ||K||^2, sum_i ||K_i||, v, t, the slack of ||z||, u to begin with,
-    and z; both are overwritten. Answers ||z|| and the number of linear systems solved.
+    Its arguments: K (m, n), KK', an upper bound on ||K||^2, sum_i ||K_i||, whether the ends at which entries of u are
+    tell the first sets, v, t, the slack of ||z||, u to begin with, and z; both are overwritten. Answers ||z|| and the
+    number of linear systems solved.
     """
     matrix = types.Array(types.float64, 2, "C", readonly=True)
     given = types.Array(types.float64, 1, "C", readonly=True)
     kept, number = types.Array(types.float64, 1, "C"), types.float64
     answer = types.Tuple((number, types.int64))
-    signature = answer(matrix, matrix, number, number, given, number, number, kept, kept)
+    signature = answer(
+        matrix, matrix, number, number, types.boolean, given, number, number, kept, kept
+    )
     return njit(signature, nogil=True, cache=True)(_shrink)
 
 
-def _shrink(K, G, squared, lengths, v, t, slack, u, z):  # type: ignore[no-untyped-def]
+def _shrink(K, G, squared, lengths, sides, v, t, slack, u, z):  # type: ignore[no-untyped-def]
     m, n = K.shape
     scale = np.sqrt(_dot(v, v))
     floor, rounding = max(slack, 16.0 * UNIT * scale), 4.0 * UNIT * (scale + t * lengths)
@@ -61,8 +64,9 @@ def _shrink(K, G, squared, lengths, v, t, slack, u, z):  # type: ignore[no-untyp
     solved, stage, first = 0, -1, 0.0
     if not (size <= floor or gap <= size * goal):
         for i in range(m):
-            free[i] = abs(u[i] + w[i] / squared) < t
-            side[i] = t if u[i] + w[i] / squared > 0.0 else -t
+            a = u[i] if sides else u[i] + w[i] / squared
+            free[i] = abs(a) < t
+            side[i] = t if a > 0.0 else -t
     tried[:] = u
     while not (size <= floor or gap <= size * goal) and stage < len(HANDOVER):
         if stage >= 0:

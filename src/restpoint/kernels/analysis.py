@@ -19,6 +19,8 @@ from restpoint.kernels.shrinking import Shrunk, per_start
 
 # Numbers in K from which on the compiled solver is used.
 LEAST_COMPILED = 2**8
+# Of the largest coefficient of a point: those below it are taken for 0.
+CLEAR = 1e-9
 
 
 class Analysis:
@@ -32,6 +34,11 @@ class Analysis:
         """sum_i |K_ij|."""
         xp = namespace(self.K)
         return xp.sum(xp.abs(self.K), axis=0)
+
+    @property
+    def deeper(self) -> float:
+        """How much deeper sums over all coefficients and entries are than sums over the entries."""
+        return 1.0 + self.K.shape[0] / self.K.shape[1]
 
     @cached_property
     def compiled(self) -> bool:
@@ -47,11 +54,18 @@ class Analysis:
         squared = float(np.linalg.eigvalsh(small)[-1]) * (1.0 + 1e-9)
         return K, gram, squared, float(np.sum(np.sqrt(np.diagonal(gram))))
 
-    def shrink(self, v: Array, weight: Array, hint: Any = None, slack: Array = 0.0) -> Shrunk:
+    def shrink(
+        self,
+        v: Array,
+        weight: Array,
+        near: Array | None = None,
+        hint: Any = None,
+        slack: Array = 0.0,
+    ) -> Shrunk:
         """Shrunk vectors ``v`` of shape (..., n); ``weight`` is a number or has the batch shape.
 
-        ``hint`` is that of an earlier answer for vectors nearby. The bound exceeds what is proved for the point by
-        ``slack`` at most; 0 asks for rounding.
+        ``hint`` is that of an earlier answer for vectors nearby; else ``near`` may be a point with the likely signs of
+        Ks. The bound exceeds what is proved for the point by ``slack`` at most; 0 asks for rounding.
         """
         if not self.compiled:
             return reference.box(self.K, v, weight)
@@ -62,16 +76,20 @@ class Analysis:
         z = np.array(v, dtype=np.float64).reshape(-1, size)
         rows = z.copy()
         weights, slacks = (per_start(a, batch).reshape(-1).tolist() for a in (weight, slack))
-        if hint is None:
-            scale = squared if squared > 0.0 else 1.0
-            u = rows @ K.T / scale
-        else:
-            u = np.array(hint, dtype=np.float64).reshape(len(rows), -1)
         ends = np.array(weights)[:, None]
+        sides = hint is None and near is not None
+        if hint is not None:
+            u = np.array(hint, dtype=np.float64).reshape(len(rows), -1)
+        elif near is not None:
+            seen = np.asarray(near, dtype=np.float64).reshape(rows.shape) @ K.T
+            clear = np.abs(seen) > CLEAR * np.max(np.abs(seen), axis=-1, keepdims=True)
+            u = np.where(clear, np.copysign(ends, seen), 0.0)
+        else:
+            u = rows @ K.T / (squared if squared > 0.0 else 1.0)
         np.clip(u, -ends, ends, out=u)
         bound = np.array(
             [
-                solver(K, gram, squared, lengths, *given)[0]
+                solver(K, gram, squared, lengths, sides, *given)[0]
                 for given in zip(rows, weights, slacks, u, z, strict=True)
             ]
         )

@@ -81,22 +81,21 @@ class NullSpace:
     def shrink(
         self,
         v: Array,
-        low: Array,
-        high: Array,
-        hint: Any = None,
+        slopes: tuple[Array, Array],
         near: Array | None = None,
+        hint: Any = None,
         slack: Array = 0.0,
     ) -> Shrunk:
-        """Soft thresholding of vectors ``v`` of shape (..., p) within the null space.
+        """Soft thresholding of vectors ``v`` of shape (..., p) within the null space; ``slopes`` are low and high.
 
         ``hint`` is that of an earlier answer for vectors nearby; else ``near`` may be a point with the likely signs.
         The bound exceeds the norm of the point by ``slack`` at most; 0 asks for rounding. One step costs about one
         product with Q, less where the thresholds keep rows from being read.
         """
         if not isinstance(v, np.ndarray):
-            return reference.null_space(self.Q, v, low, high)
+            return reference.null_space(self.Q, v, *slopes)
         batch, size = v.shape[:-1], v.shape[-1]
-        flat = [per_start(a, v.shape).reshape(-1, size) for a in (v, low, high)]
+        flat = [per_start(a, v.shape).reshape(-1, size) for a in (v, *slopes)]
         allowed = per_start(slack, batch).reshape(-1)
         count = len(allowed)
         trail = self._copied(hint, count) if isinstance(hint, Trail) else self._blank(count)
@@ -152,7 +151,8 @@ class _Task:
 
     def begin(self, near: np.ndarray | None) -> None:
         """Without a hint: nu by the signs of a point nearby, or by projection."""
-        H, support = self.trail.H, self.trail.support
+        trail = self.trail
+        self._go(-trail.nu)
         if near is None or not np.any(near):
             none = np.zeros(len(self.v))
             self._walked(none, none)  # s = v
@@ -161,9 +161,9 @@ class _Task:
         signs = np.sign(near)
         held = np.where(signs > 0, self.high, np.where(signs < 0, self.low, self.v))
         self._walked(held, held)
-        support[:] = signs != 0
-        H[:] = self._gram(support)
-        self._go(solve_ridged(H, self.y))
+        trail.support[:] = signs != 0
+        trail.H[:] = self._gram(trail.support)
+        self._go(solve_ridged(trail.H, self.y))
 
     def solve(self, slack: float, point: np.ndarray) -> float:
         """The bound; the point is written to ``point``."""
@@ -172,6 +172,11 @@ class _Task:
             point[:], self.trail.nu[:] = np.nan, np.nan
             return np.nan
         square = self._walked(self.low, self.high)
+        if (
+            not square <= scale * scale
+        ):  # a nu that is worse than none; ``magnitude`` of oracles counts on better ones
+            self.begin(None)
+            square = self._walked(self.low, self.high)
         for step in range(MOST_STEPS):
             size = float(np.sqrt(square))
             if size <= FLOOR * UNIT * scale:

@@ -237,7 +237,7 @@ def _answered(block: Block, g: Array, last: Answer, gap: Array, plain: Array) ->
     """The answer to a gradient ahead, about as good as the gap asks for; where the step is plain, the last one."""
     xp = namespace(gap)
     slack = xp.where(plain, 0.0, SLACK * xp.maximum(gap, 0.0))
-    return where(plain, last, block.oracle.linear_near(g, last, slack))
+    return where(plain, last, block.oracle.linear_near(g, last.point, last.hint, slack))
 
 
 def _beyond(block: Block, x: Array, last: Array, share: Array) -> Array:

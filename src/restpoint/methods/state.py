@@ -117,7 +117,9 @@ def see(
     ``last`` is its answer to an earlier gradient, near which an iterative oracle may begin; ``slack`` is how far from
     optimal the answer may be. Where the gradient has a declared ``error``, the gap includes what that can add.
     """
-    answer = block.oracle.linear_near(g, last, slack)
+    oracle = block.oracle
+    near, hint = (None, None) if last is None else (last.point, last.hint)
+    answer = oracle.linear_near(g, near, hint, slack)
     gap = inner(g, x, block.set.event_ndim) + penalty - answer.lower
     if error == 0.0:
         return Seen(g, penalty, answer, gap)

@@ -16,8 +16,7 @@ from restpoint.sets import Set
 class Answer(NamedTuple):
     """A feasible point, its objective value, and a lower bound on the minimum (the value, if exact).
 
-    ``hint`` is where an iterative oracle ended (arrays with the batch first), for ``linear_near``; None where there is
-    nothing to remember.
+    ``hint`` is where an iterative oracle ended, for ``linear_near``: arrays with the batch first; None for nothing.
     """
 
     point: Array
@@ -75,13 +74,16 @@ class Oracle(Parametric, ABC):
     def linear(self, g: Array) -> Answer:
         """Minimise g'y + h(y) over S."""
 
-    def linear_near(self, g: Array, last: Answer | None = None, slack: Array = 0.0) -> Answer:
-        """``linear(g)``, begun where ``last``, the answer to a gradient nearby, ended.
+    def linear_near(
+        self, g: Array, near: Array | None = None, hint: Any = None, slack: Array = 0.0
+    ) -> Answer:
+        """``linear(g)``, begun at ``near``, a point that may be close to the answer.
 
-        An answer with value - lower <= slack will do (theory A2). Rules with a closed form have no use for either; with
-        the others, what an answer proves never depends on where it began.
+        ``hint`` is that of the answer ``near`` to a gradient nearby, if it is one. With value - lower at most ``slack``
+        an answer will do (theory A2). Rules with a closed form have no use for any of this; with the others, what an
+        answer proves does not depend on where it began.
         """
-        del last, slack
+        del near, hint, slack
         return self.linear(g)
 
     def bound_near(self, g: Array, last: Answer) -> Array:

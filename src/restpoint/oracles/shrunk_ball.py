@@ -32,7 +32,9 @@ class ShrunkBall(Oracle):
         return "dual bound"
 
     @abstractmethod
-    def shrink(self, v: Array, last: Answer | None = None, slack: Array = 0.0) -> Shrunk:
+    def shrink(
+        self, v: Array, near: Array | None = None, hint: Any = None, slack: Array = 0.0
+    ) -> Shrunk:
         """A point near prox_H(v), within the subspace, and ||v - q|| for a q in C."""
 
     @abstractmethod
@@ -45,9 +47,11 @@ class ShrunkBall(Oracle):
     def bound_near(self, g: Array, last: Answer) -> Array:
         return -self.set.radius * self.rest(-g, last.hint)
 
-    def linear_near(self, g: Array, last: Answer | None = None, slack: Array = 0.0) -> Answer:
+    def linear_near(
+        self, g: Array, near: Array | None = None, hint: Any = None, slack: Array = 0.0
+    ) -> Answer:
         xp, radius = namespace(g), self.set.radius
-        shrunk = self.shrink(-g, last, slack / radius)
+        shrunk = self.shrink(-g, near, hint, slack / radius)
         size = norm(shrunk.point)
         point = shrunk.point * expand(radius / xp.where(size > 0, size, 1.0))
         value = self.linear_value(g, point)
@@ -110,9 +114,10 @@ class CenteredBallAnalysis(ShrunkBall):
     set: L2Ball
     penalty: AnalysisL1
 
-    def shrink(self, v: Array, last: Answer | None = None, slack: Array = 0.0) -> Shrunk:
-        hint = None if last is None else last.hint
-        return self.penalty.kernel.shrink(v, self.penalty.weight, hint, slack)
+    def shrink(
+        self, v: Array, near: Array | None = None, hint: Any = None, slack: Array = 0.0
+    ) -> Shrunk:
+        return self.penalty.kernel.shrink(v, self.penalty.weight, near, hint, slack)
 
     def rest(self, v: Array, hint: Any) -> Array:
         xp, most = namespace(v), expand(self.penalty.weight)
@@ -120,7 +125,8 @@ class CenteredBallAnalysis(ShrunkBall):
 
     def magnitude(self, g: Array, point: Array) -> Array:
         """The bound subtracts K'u: r weight || |K|'1 || is the most that its terms add up to."""
-        largest = self.penalty.weight * norm(self.penalty.kernel.column_sums)
+        kernel = self.penalty.kernel
+        largest = kernel.deeper * self.penalty.weight * norm(kernel.column_sums)
         return super().magnitude(g, point) + self.set.radius * largest
 
 
@@ -154,9 +160,10 @@ class NullSpaceBallSeparable(ShrunkBall):
     set: NullSpaceBall
     penalty: SeparableSublinear
 
-    def shrink(self, v: Array, last: Answer | None = None, slack: Array = 0.0) -> Shrunk:
-        hint, near = (None, None) if last is None else (last.hint, last.point)
-        return self.set.kernel.shrink(v, *self.penalty.slopes(), hint, near, slack)
+    def shrink(
+        self, v: Array, near: Array | None = None, hint: Any = None, slack: Array = 0.0
+    ) -> Shrunk:
+        return self.set.kernel.shrink(v, self.penalty.slopes(), near, hint, slack)
 
     def rest(self, v: Array, hint: Any) -> Array:
         t = v - hint.nu @ self.set.Q.T

@@ -58,7 +58,9 @@ class AnalysisL1(Penalty):
         return self._with(AnalysisL1(self.K, self.weight * factor))
 
     def magnitude(self, x: Array) -> Array:
-        return self.weight * inner(namespace(x).abs(x), self.kernel.column_sums)
+        """Weight |x|'(|K|'1), and more: where the depth of sums counts as n, those here are m + n deep."""
+        sums = self.kernel.deeper * self.kernel.column_sums
+        return self.weight * inner(namespace(x).abs(x), sums)
 
     def converted(self, like: Array) -> Self:
         other, K = super().converted(like), convert(self.K, like)
