@@ -46,12 +46,29 @@ def total(flat: np.ndarray) -> float:
     return found
 
 
+@njit(fastmath={"reassoc", "contract", "nsz"}, nogil=True)
+def total_of_eight(matrix: np.ndarray) -> float:
+    """The sum in a compiled loop over eight rows at a time: several streams may come faster than one."""
+    found, whole = 0.0, len(matrix) - len(matrix) % 8
+    for r in range(0, whole, 8):
+        m0, m1, m2, m3 = matrix[r], matrix[r + 1], matrix[r + 2], matrix[r + 3]
+        m4, m5, m6, m7 = matrix[r + 4], matrix[r + 5], matrix[r + 6], matrix[r + 7]
+        for q in range(matrix.shape[1]):
+            found += ((m0[q] + m1[q]) + (m2[q] + m3[q])) + ((m4[q] + m5[q]) + (m6[q] + m7[q]))
+    for r in range(whole, len(matrix)):
+        row = matrix[r]
+        for q in range(matrix.shape[1]):
+            found += row[q]
+    return found
+
+
 def reads(A: np.ndarray, threads: int) -> Calls:
     """Ways to read every entry once."""
     parts = np.array_split(A.reshape(-1), threads)
     square = A.reshape(groups_rows(A), -1)
-    ones = np.ones(square.shape[1])
+    ones, bands = np.ones(square.shape[1]), np.array_split(square, threads)
     return {
+        "sum in Numba, eight rows": lambda: run([partial(total_of_eight, band) for band in bands]),
         "sum in Numba": lambda: run([partial(total, part) for part in parts]),
         "sum in NumPy": lambda: run([partial(np.sum, part) for part in parts]),
         "product with ones": lambda: square @ ones,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import platform
 import statistics
@@ -38,12 +39,15 @@ def interleaved(
     return {n: {"median": statistics.median(t), "best": min(t)} for n, t in times.items()}
 
 
+RELATIONS = {"<": operator.lt, "<=": operator.le, ">=": operator.ge}
+
+
 def judged(found: dict[str, float], floors: dict[str, tuple[str, float]]) -> dict[str, Any]:
     """Every floor with what was found and whether that is enough; NaN never is."""
     verdicts = {}
     for name, (relation, asked) in floors.items():
         figure = found[name]
-        met = figure >= asked if relation == ">=" else figure <= asked
+        met = RELATIONS[relation](figure, asked)
         verdicts[name] = {"found": figure, "asked": f"{relation} {asked:g}", "met": bool(met)}
     return verdicts
 
