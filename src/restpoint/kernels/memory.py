@@ -35,7 +35,7 @@ def zeros(*shape: int, dtype: np.dtype, lead: int = 0) -> np.ndarray:
 
 
 def lead(matrix: np.ndarray) -> int:
-    """How many columns of a contiguous matrix come before the first cache line that begins in each row; 0 if it varies."""
+    """How many columns of a contiguous matrix come before the first cache line that begins in a row; 0 if it varies."""
     misplaced = -matrix.__array_interface__["data"][0] % LINE
     even = matrix.strides[0] % LINE == 0 and misplaced % matrix.itemsize == 0
     return misplaced // matrix.itemsize if even else 0

@@ -12,7 +12,6 @@ from restpoint.kernels import groups
 from restpoint.kernels.base import Kept, Kernel, Vectors
 from restpoint.kernels.spectra import spectral_bound
 
-
 # Arrays of the length of a group of modes that each start has at a time: u, w, what is carried on, and temporaries.
 HELD = 4
 

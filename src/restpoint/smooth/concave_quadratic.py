@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from restpoint.array import Array, gamma, namespace, to_host
+from restpoint.array import Array, gamma, namespace, product_up, to_host
 from restpoint.smooth import _bounds, _checks
 from restpoint.smooth._rounding import SLACK, is_double, underflow
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth
@@ -82,12 +82,12 @@ class ConcaveQuadratic(Smooth):
         trace = float(np.trace(gram))
         largest = float(np.linalg.eigvalsh(gram)[-1]) + (2 * gamma(size) + gamma(64 * rank)) * trace
         radius = _bounds.largest_norm(set, self.shapes[0])
-        by_norm = _bounds.product_up(0.5, largest, radius, radius, unit, unit)
+        by_norm = product_up(0.5, largest, radius, radius, unit, unit)
         supports = [
             max(_bounds.largest_product(set, sign * column) for sign in (1.0, -1.0))
             for column in np.ascontiguousarray(F.T)
         ]
         total = sum(support * support for support in supports) * (1.0 + gamma(rank + 4))
-        by_supports = _bounds.product_up(0.5, total, unit, unit)
+        by_supports = product_up(0.5, total, unit, unit)
         bound = -min(by_norm, by_supports)
         return bound if math.isfinite(bound) else None

@@ -16,8 +16,8 @@ from restpoint.smooth.multilinear import MultilinearForm
 class FactoredTensor(MultilinearForm):
     r"""f(x) = sign sum_r weights_r prod_m a_mr'x_m: a tensor in CP form, never formed.
 
-    ``cp`` is a pair (weights, factors), such as tensorly's CPTensor, or a ktensor of pyttb: factors are matrices (n_m, R), weights have R
-    entries or are None (all 1). A gradient costs O(R sum n_m). Facts: see ``MultilinearForm``.
+    ``cp`` is a pair (weights, factors), such as tensorly's CPTensor, or a ktensor of pyttb: factors are matrices
+    (n_m, R), weights have R entries or are None (all 1). A gradient costs O(R sum n_m). Facts: see ``MultilinearForm``.
 
     >>> import numpy as np
     >>> f = FactoredTensor((None, [np.array([[1.0], [2.0]]), np.array([[3.0], [0.0]])]), sign=1.0)

@@ -122,7 +122,7 @@ class MultilinearForm(Smooth):
         found = []
         for i, m in enumerate(counts):
             parts = [
-                _bounds.product_up(m, n, sigma, *of_modes, over=(radii[i], radii[j]))
+                product_up(m, n, sigma, *of_modes, over=(radii[i], radii[j]))
                 for j, n in enumerate(counts)
                 if j != i
             ]

@@ -93,7 +93,7 @@ class Scatter:
     def deviations(self) -> np.ndarray:
         """(p,) the standard deviation of every feature within classes."""
         freedom = max(1, len(self.code) - len(self.counts))
-        return np.sqrt(np.einsum("pn,pn->p", self.within, self.within) / freedom)
+        return np.linalg.norm(self.within, axis=1) / np.sqrt(freedom)
 
 
 def _scale(variance: np.ndarray, second: np.ndarray) -> np.ndarray:
