@@ -150,7 +150,7 @@ class Weighted(Trials):
         if self.initial is not None:
             return xp.full_like(look.value, self.initial)
         first: Array = _full_below(xs, look, self.power)
-        return xp.where(first > 0.0, first, 1.0)
+        return xp.where((first > 0.0) & xp.isfinite(first), first, 1.0)
 
     def next(self, old: State, tried: State, verdict: Verdict) -> Array:
         xp, constant = namespace(old.memory), old.memory
