@@ -67,14 +67,14 @@ def _shrink(K, G, squared, lengths, sides, v, t, slack, u, z):  # type: ignore[n
             a = u[i] if sides else u[i] + w[i] / squared
             free[i] = abs(a) < t
             side[i] = t if a > 0.0 else -t
-    tried[:] = u
+    _copy(u, tried)
     while not (size <= floor or gap <= size * goal) and stage < len(HANDOVER):
         if stage >= 0:
             if stage == 0:
                 first = _begin(K, v, t, inner, upper, lower)
             target = max(goal * size, HANDOVER[stage] * scale * scale)
             solved += _interior(K, v, t, target, floor, first, inner, upper, lower, free, side)
-            tried[:] = inner
+            _copy(inner, tried)
             goal = max(slack, rounding * MORE**stage)
         changed = 0
         for guess in range(GUESSES):
@@ -87,7 +87,9 @@ def _shrink(K, G, squared, lengths, sides, v, t, slack, u, z):  # type: ignore[n
             better = size_tried < size or (gap_tried < gap and size_tried <= size * (1.0 + 1e-12))
             if better:
                 size, gap = size_tried, gap_tried
-                u[:], z[:], w[:] = tried, z_tried, w_tried
+                _copy(tried, u)
+                _copy(z_tried, z)
+                _copy(w_tried, w)
             if size <= floor or gap <= size * goal or not (better or (guess == 0 and stage >= 0)):
                 break
         stage += 1
@@ -100,6 +102,12 @@ def _dot(x, y):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
         total += x[i] * y[i]
     return total
+
+
+@njit(nogil=True)
+def _copy(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        y[i] = x[i]
 
 
 @njit(nogil=True, fastmath=FAST)
@@ -115,7 +123,7 @@ def _subtract(K, u, z):  # type: ignore[no-untyped-def]
 @njit(nogil=True, fastmath=FAST)
 def _look(K, v, t, u, z, w):  # type: ignore[no-untyped-def]
     """z, w, ||z|| and the gap t ||w||_1 - u'w: ||z|| times what ||z|| may exceed the minimum by."""
-    z[:] = v
+    _copy(v, z)
     _subtract(K, u, z)
     gap = 0.0
     for i in range(len(u)):
@@ -136,7 +144,8 @@ def _hold(K, G, v, t, free, side, u):  # type: ignore[no-untyped-def]
         if not free[i]:
             u[i] = side[i]
         size += free[i]
-    F, z = np.empty(size, np.int64), v.copy()
+    F, z = np.empty(size, np.int64), np.empty(n)
+    _copy(v, z)
     size = 0
     for i in range(m):
         if free[i]:
@@ -181,7 +190,8 @@ def _begin(K, v, t, u, upper, lower):  # type: ignore[no-untyped-def]
     """Where the interior method begins: u = 0, with multipliers that w suggests; the answer is the largest |w_i|."""
     m = len(u)
     z, w, spread, largest = np.empty(len(v)), np.empty(m), 1e-300, 1e-300
-    u[:] = 0.0
+    for i in range(m):
+        u[i] = 0.0
     _look(K, v, t, u, z, w)
     for i in range(m):
         spread += 1e-2 * abs(w[i]) / m
@@ -265,7 +275,9 @@ def _normal(K, scaled, L):  # type: ignore[no-untyped-def]
 @njit(nogil=True, fastmath=FAST)
 def _solve(scaled, L, upper, lower, a, b, x):  # type: ignore[no-untyped-def]
     """x becomes (D + KK')^-1 x, D = upper / a + lower / b, from the Cholesky factor L of I + K'D^-1 K."""
-    y = np.zeros(len(L))
+    y = np.empty(len(L))
+    for i in range(len(L)):
+        y[i] = 0.0
     _subtract(scaled, x, y)
     _substitute(L, y)
     for i in range(len(x)):

@@ -25,8 +25,10 @@ from restpoint.kernels.shrinking import Shrunk, per_start, solve_ridged
 # Numbers in Q from which on the compiled loops are used.
 LEAST_COMPILED = 2**15
 # Newton's method ends after a few steps; where it has not, the bound is sound and the point feasible all the same.
-MOST_STEPS = 60
+MOST_STEPS = 100
 UNIT = 2.0**-52
+# Of ||Q's|| / ||s||: added to H as long as it is singular, because the support of s has no more rows than Q columns.
+DAMPING = 0.01
 # Of ||v||, in units of the last digit: what is smaller is rounding.
 FLOOR = 16.0
 # Of ||z||, in units of the last digit: the ||Q'z|| that is left alone, and the one that no point may have.
@@ -172,19 +174,22 @@ class _Task:
             point[:], self.trail.nu[:] = np.nan, np.nan
             return np.nan
         square = self._walked(self.low, self.high)
-        if (
-            not square <= scale * scale
-        ):  # a nu that is worse than none; ``magnitude`` of oracles counts on better ones
+        if not square <= scale * scale:
+            # Worse than no nu; and how oracles count rounding errors rests on ||s|| <= ||v||.
             self.begin(None)
             square = self._walked(self.low, self.high)
         for step in range(MOST_STEPS):
             size = float(np.sqrt(square))
             if size <= FLOOR * UNIT * scale:
                 break
-            self._follow()
-            d = solve_ridged(self.trail.H, self.y)
+            few = self._follow() <= len(self.y)
+            damping = DAMPING * float(np.sqrt(self.y @ self.y)) / size if few else 0.0
+            d = solve_ridged(self.trail.H, self.y, damping)
             decrease = float(self.y @ d)
-            if decrease <= size * max(slack, 2.0 * UNIT * size) or step == MOST_STEPS - 1:
+            # With few rows, 0 is the only point of this support; then all of ||s|| is left open.
+            left = size if few else 0.5 * decrease / size
+            enough = left <= max(slack, UNIT * size) or not decrease > 0.0
+            if enough or step == MOST_STEPS - 1:
                 self._finish(d, point)
                 break
             square = self._moved(d, decrease, square)
@@ -213,24 +218,19 @@ class _Task:
         self.far += SAFETY * float(np.sqrt(step @ step))
 
     def _moved(self, d: np.ndarray, decrease: float, square: float) -> float:
-        """Along d: all the way if ||s||^2 falls by enough, else near to where its slope vanishes."""
-        before, a, slope = square, 1.0, -decrease
+        """Along d: all the way if ||s||^2 falls by enough, else half of it, and so on."""
+        before, a = square, 1.0
         self._go(d)
-        low, low_slope, high = 0.0, slope, np.inf
         for _ in range(20):
             square = self._walked(self.low, self.high)
-            slope = -float(self.y @ d)
-            if before - square >= 2e-4 * a * decrease - 8.0 * UNIT * before or not slope > 0.0:
-                break  # still falling: by convexity lower than before, up to rounding
-            # Convex along d: the slope here is positive, and its zero lies between.
-            high = a
-            new = low + (high - low) * max(0.1, min(0.9, low_slope / (low_slope - slope)))
-            self._go((new - a) * d)
-            a = new
+            if before - square >= 2e-4 * a * decrease - 8.0 * UNIT * before:
+                break
+            a = 0.5 * a
+            self._go(-a * d)
         return square
 
-    def _follow(self) -> None:
-        """H for the support of s, from the nearest matrix that is known: the last one, 0 or Q'Q = I."""
+    def _follow(self) -> int:
+        """H for the support of s, from the nearest matrix that is known: the last one, 0 or Q'Q = I; its rows."""
         support, H = self.trail.support, self.trail.H
         new = self.s != 0.0
         entered, left = np.flatnonzero(new & ~support), np.flatnonzero(support & ~new)
@@ -243,6 +243,7 @@ class _Task:
                     rows = self.space.rows[changed].astype(np.float64, copy=False)
                     H[:] += sign * (rows.T @ rows)
         support[:] = new
+        return count
 
     def _gram(self, support: np.ndarray) -> np.ndarray:
         """Q_A'Q_A by the rows in the support, or by those that are not, whichever are fewer."""

@@ -30,12 +30,12 @@ def per_start(value: Array, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(to_host(value) if is_array(value) else value, shape)
 
 
-def solve_ridged(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """matrix^-1 right for a positive semidefinite matrix, refined once; nearly the least solution if it is singular."""
+def solve_ridged(matrix: np.ndarray, right: np.ndarray, damping: float = 0.0) -> np.ndarray:
+    """(matrix + damping I)^-1 right for a positive semidefinite matrix; nearly the least solution if it is singular."""
     from scipy.linalg.lapack import dposv, dpotrs
 
     size = len(right)
-    shift = RIDGE * float(np.trace(matrix)) / max(size, 1)
+    shift = damping + RIDGE * float(np.trace(matrix)) / max(size, 1)
     if not shift > 0.0:
         return np.zeros(size)
     for _ in range(8):
@@ -43,6 +43,9 @@ def solve_ridged(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
         shifted.flat[:: size + 1] += shift
         factor, solution, trouble = dposv(shifted, right, lower=True, overwrite_a=True)
         if trouble == 0:
+            if damping > 0.0:
+                return np.asarray(solution)
+            # Once more, to remove what the ridge has changed.
             correction, _ = dpotrs(factor, right - matrix @ solution, lower=True)
             return np.asarray(solution + correction)
         shift *= 1e3
