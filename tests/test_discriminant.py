@@ -110,7 +110,7 @@ def test_fewer_features_than_samples_bound_the_variance():
     rng = np.random.default_rng(3)
     code = np.arange(120) % 3
     X = rng.standard_normal((120, 12)) @ rng.standard_normal((12, 12))
-    X[:, 0] += 2.0 * code
+    X[:, 0] += 8.0 * code
     model = ZeroVarianceDiscriminant(gamma=0.2, shrinkage=0.1, oof=0).fit(X, code)
     assert not model.zero_variance_
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -181,13 +181,13 @@ def test_columns_to_be_orthogonal_to(data):
 
 def test_training_accuracy_says_nothing_and_probabilities_know_it():
     losses = []
-    for seed in range(8):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
-        X, y = rng.standard_normal((60, 1000)), rng.permutation(np.arange(60) % 4)
+        X, y = rng.standard_normal((60, 300)), rng.permutation(np.arange(60) % 4)
         fitted = ZeroVarianceDiscriminant(oof=0).fit(X, y)
         assert np.mean(fitted.predict(X) == y) == 1.0
         honest = ZeroVarianceDiscriminant().fit(X, y)
-        new, labels = rng.standard_normal((500, 1000)), rng.integers(0, 4, 500)
+        new, labels = rng.standard_normal((500, 300)), rng.integers(0, 4, 500)
         losses.append(-np.mean(honest.predict_log_proba(new)[np.arange(500), labels]))
     assert np.mean(losses) < np.log(4) + 0.1
 
@@ -239,15 +239,21 @@ def test_a_rule_without_evidence_gives_the_priors():
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore:.*SCIPY_ARRAY_API.*")
 @pytest.mark.parametrize(
     "estimator",
-    [ZeroVarianceDiscriminant(oof=2), ZeroVarianceDiscriminantCV(gamma=(0.3, 0.7), cv=2)],
+    [
+        ZeroVarianceDiscriminant(oof=2, starts=1, tol=1e-5),
+        pytest.param(
+            ZeroVarianceDiscriminantCV(
+                ZeroVarianceDiscriminant(oof=2, starts=1, tol=1e-5), gamma=(0.5,), cv=2
+            ),
+            marks=pytest.mark.prove,  # a minute of small fits
+        ),
+    ],
     ids=["plain", "CV"],
 )
 def test_scikit_learn_checks(estimator):
     """All of them; one is skipped by scikit-learn itself where SciPy's array API is off."""
-    failed = [
-        r for r in check_estimator(estimator, on_fail=None, on_skip=None) if r["status"] == "failed"
-    ]
-    assert failed == []
+    results = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert [r for r in results if r["status"] == "failed"] == []
 
 
 def test_frames_pipelines_and_copies(data, model):
@@ -285,9 +291,9 @@ def test_decision_function_is_linear_in_x_as_it_is(data, model):
 
 def test_cv_chooses_and_shows(data):
     X, y = data
-    search = ZeroVarianceDiscriminantCV(gamma=(0.2, 0.6, 0.9), cv=3, repeats=2).fit(X, y)
+    search = ZeroVarianceDiscriminantCV(gamma=(0.2, 0.6, 0.9), cv=2, repeats=2).fit(X, y)
     table = search.cv_results_
-    assert table["scores"].shape == (6, 6)
+    assert table["scores"].shape == (6, 4)
     np.testing.assert_allclose(table["score"], table["scores"].mean(axis=1))
     assert search.best_params_["n_components"] == 2
     assert (table["certified"] == 1.0).all()
@@ -296,7 +302,7 @@ def test_cv_chooses_and_shows(data):
     best = np.max(table["score"])
     slack = table["se"][int(np.argmax(table["score"]))]
     assert table["score"][search.best_index_] >= best - slack
-    loose = ZeroVarianceDiscriminantCV(gamma=(0.2, 0.6, 0.9), cv=3, repeats=2, one_se=False).fit(
+    loose = ZeroVarianceDiscriminantCV(gamma=(0.2, 0.6, 0.9), cv=2, repeats=2, one_se=False).fit(
         X, y
     )
     assert loose.best_score_ == best

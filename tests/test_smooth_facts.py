@@ -90,7 +90,11 @@ def test_facts_agree_with_sampled_values(name):
 
 def test_expected_facts():
     kinds = {name: case.smooth().facts(case.sets) for name, case in CASES.items()}
-    assert [name for name, facts in kinds.items() if facts.concave] == ["concave", "concave of low rank", "concave powers"]
+    assert [name for name, facts in kinds.items() if facts.concave] == [
+        "concave",
+        "concave of low rank",
+        "concave powers",
+    ]
     assert [name for name, facts in kinds.items() if facts.convex] == [
         "convex",
         "tall least squares",

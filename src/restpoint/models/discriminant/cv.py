@@ -108,7 +108,7 @@ class ZeroVarianceDiscriminantCV(ClassifierMixin, TransformerMixin, BaseEstimato
         counts = np.bincount(code)
         if len(counts) < 2:
             raise DataError(
-                f"y holds one class, {self.classes_[0]!r}; a discriminant needs samples of at least 2 classes"
+                f"y holds one class, {self.classes_.tolist()[0]!r}; a discriminant needs samples of at least 2 classes"
             )
         plan = plan_of(
             {
@@ -204,7 +204,7 @@ class ZeroVarianceDiscriminantCV(ClassifierMixin, TransformerMixin, BaseEstimato
         if folds < 2:
             raise DataError("cv must be at least 2 folds")
         if folds < self.cv:
-            rare = self.classes_[int(np.argmin(counts))]
+            rare = self.classes_.tolist()[int(np.argmin(counts))]
             warnings.warn(
                 f"class {rare!r} has {counts.min()} samples, so that there are {folds} folds instead of {self.cv}",
                 UserWarning,

@@ -10,13 +10,13 @@ import numpy as np
 from restpoint.array import to_host
 from restpoint.bounds import Bound
 from restpoint.certificates import Certificate, certify
-from restpoint.methods import ConditionalGradient, FullStep, Method, Momentum
+from restpoint.methods import ConditionalGradient, FullStep
 from restpoint.models.discriminant.spaces import Space
 from restpoint.problem import Problem
 from restpoint.run import Result, Status, Stop, solve
 
-# Gradients depend on as few numbers as there are classes: mixing the last few of them is cheap, and pays.
-METHOD: Method = Momentum(ConditionalGradient(smoothness=FullStep()), memory=5)
+# Of degree 1, the search settles in a few full steps; extrapolation would pay for its trials in vain.
+METHOD = ConditionalGradient(smoothness=FullStep())
 # The largest useful penalty is known to this share; what is tried to raise it, and for how long.
 CEILING, RAISES, SHORT = 1e-3, 20, 40
 # A component along which classes differ by less than this share of the first is none.

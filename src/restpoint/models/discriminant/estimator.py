@@ -132,7 +132,7 @@ class ZeroVarianceDiscriminant(
         counts = np.bincount(code)
         if len(counts) < 2:
             raise DataError(
-                f"y holds one class, {self.classes_[0]!r}; a discriminant needs samples of at least 2 classes"
+                f"y holds one class, {self.classes_.tolist()[0]!r}; a discriminant needs samples of at least 2 classes"
             )
         plan = plan_of(self.get_params(deep=False), X, len(counts))
         folds = folds_of("oof", self.oof, counts, self.classes_)

@@ -157,7 +157,7 @@ def folds_of(name: str, given: Any, counts: np.ndarray, classes: np.ndarray) -> 
     if folds == 1:
         raise DataError(f"{name}=1 leaves nothing to fit; give at least 2 folds")
     if folds and least < 2:
-        rare = classes[int(np.argmin(counts))]
+        rare = classes.tolist()[int(np.argmin(counts))]
         raise DataError(
             f"class {rare!r} has one sample, so that no fold can hold one out and keep one; drop the class"
             + (", or say oof=0 (then there are no probabilities)" if name == "oof" else "")
