@@ -6,7 +6,6 @@
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from restpoint.models import SparseTensorPCA
@@ -53,21 +52,11 @@ def report(model: SparseTensorPCA) -> str:
 
 
 def plot(model: SparseTensorPCA, path: Path) -> None:
-    """The loadings of each mode, one colour a component."""
-    figure, axes = plt.subplots(1, 4, figsize=(14, 4.5), layout="constrained")
-    for axis, mode, x in zip(axes, MODES, model.components_, strict=True):
-        for r, row in enumerate(x):
-            if mode in ("hours", "dose"):
-                axis.plot(NAMES[mode], row, "o-", ms=4, label=f"component {r + 1}")
-            else:
-                axis.barh(np.arange(len(row)) + 0.27 * (1 - r), row[::-1], 0.27)
-                axis.set_yticks(np.arange(len(row)), NAMES[mode][::-1])
-        axis.set_title("dose (nM)" if mode == "dose" else mode)
-        axis.grid(alpha=0.25)
-    axes[2].set_xscale("log")
-    axes[1].set_ylim(bottom=0.0)
-    axes[1].legend(frameon=False)
-    figure.savefig(path, dpi=120)
+    """The loadings: hours and doses, which are numbers, as lines, ligands and cells as bars."""
+    axes = model.plot_loadings(labels=NAMES)
+    for axis in axes[MODES.index("dose")]:
+        axis.set_xlabel("dose (nM)")
+    axes[0, 0].figure.savefig(path, dpi=120)
 
 
 def main(folder: str = "demo") -> SparseTensorPCA:

@@ -113,7 +113,7 @@ def printable(text: str) -> str:
     r"""One line of bounded length, in which a dollar is a dollar.
 
     >>> printable("price in $ of the\nlongest of all the names here")
-    'price in \\$ of the longest of…'
+    'price in \\$ of the longest o…'
     """
     words = " ".join(text.split())
     words = words if len(words) <= LONGEST else words[: LONGEST - 1].rstrip() + "…"
@@ -137,8 +137,13 @@ def in_print(labels: np.ndarray) -> list[str]:
     return [printable(str(x)) for x in labels]
 
 
-def draw_loadings(modes: Sequence[Mode], titles: Sequence[str], kind: str, axes: Any) -> np.ndarray:
-    """Every mode a row and every component a column ("grid"), or every mode one axes for all components."""
+def draw_loadings(
+    modes: Sequence[Mode], titles: dict[int, str], kind: str, axes: Any
+) -> np.ndarray:
+    """Every mode a row and every component a column ("grid"), or every mode one axes for all components.
+
+    ``titles`` belong to the rows of the modes; their keys, counted from 0, are the numbers of the components.
+    """
     count, width = len(modes), len(titles)
     kind = _kind(kind, count, width, axes)
     if kind == "grid":
@@ -190,7 +195,7 @@ def _kind(kind: str, modes: int, components: int, axes: Any) -> str:
     return "grid" if few else "heatmap"
 
 
-def _grid(modes: Sequence[Mode], titles: Sequence[str], axes: Any) -> np.ndarray:
+def _grid(modes: Sequence[Mode], titles: dict[int, str], axes: Any) -> np.ndarray:
     shape = len(modes), len(titles)
     heights = [mode.height() for mode in modes]
     wide = max(COLUMN * shape[1], 2.6) + max(mode.margin() for mode in modes)
@@ -199,25 +204,25 @@ def _grid(modes: Sequence[Mode], titles: Sequence[str], axes: Any) -> np.ndarray
     what = f"{shape[0]} modes times {shape[1]} components"
     with pieces.canvas(axes, shape, (wide, tall), what, **more) as made:
         for line, mode in zip(made, modes, strict=True):
-            for r, axis in enumerate(line):
-                _draw(axis, mode, {r: "_"})
-                if r == 0:
-                    _say_entries(axis, mode)
-                else:
+            for k, (axis, number) in enumerate(zip(line, titles, strict=True)):
+                _draw(axis, mode, [(mode.rows[k], number, "_")])
+                if k:
                     axis.tick_params(labelleft=False)
                     axis.set_ylabel("")
-        for axis, title in zip(made[0], titles, strict=True):
+            _say_entries(line[0], mode)
+        for axis, title in zip(made[0], titles.values(), strict=True):
             pieces.headline(axis, *title.split("\n"))
         return made
 
 
-def _overlay(axis: Any, mode: Mode, titles: Sequence[str]) -> None:
-    _draw(axis, mode, {r: title.split("\n")[0] for r, title in enumerate(titles)})
+def _overlay(axis: Any, mode: Mode, titles: dict[int, str]) -> None:
+    names = [title.split("\n", maxsplit=1)[0] for title in titles.values()]
+    _draw(axis, mode, list(zip(mode.rows, titles, names, strict=True)))
     _say_entries(axis, mode)
 
 
-def _draw(axis: Any, mode: Mode, components: dict[int, str]) -> None:
-    """Some components of one mode in one axes, by their names in a legend, which are "_" where there is none."""
+def _draw(axis: Any, mode: Mode, components: Sequence[tuple[np.ndarray, int, str]]) -> None:
+    """Some components of one mode in one axes: loadings, number, and name in a legend ("_" for none) of each."""
     if mode.ordered:
         _lines(axis, mode, components)
         return
@@ -225,8 +230,8 @@ def _draw(axis: Any, mode: Mode, components: dict[int, str]) -> None:
     axis.axvline(0.0, color=pieces.GREY, lw=0.8, zorder=1)
     count = len(components)
     places = np.arange(len(mode.shown))
-    for k, (r, name) in enumerate(components.items()):
-        x, paint = mode.rows[r, mode.shown], pieces.colour(r)
+    for k, (row, number, name) in enumerate(components):
+        x, paint = row[mode.shown], pieces.colour(number)
         if mode.stems:
             live = np.flatnonzero(x)
             axis.hlines(live, 0.0, x[live], color=paint, lw=0.8, label=name)
@@ -257,12 +262,13 @@ def _say_entries(axis: Any, mode: Mode) -> None:
 def _name_entries(axis: Any, mode: Mode) -> None:
     words = [mode.words[j] for j in mode.shown]
     strength = mode.strength[mode.shown]
-    order = np.argsort(-strength, kind="stable")
+    order = np.arange(len(words)) if mode.ordered else np.argsort(-strength, kind="stable")
     room = 1.2 * pieces.SMALL / 72.0 * len(words) / max(pieces.inches(axis)[1], 0.1)
     if mode.stems and not mode.ordered:
         few = order[strength[order] > 0][:STRONGEST]
         axis.set_yticks([])
-        pieces.beside(axis, few.tolist(), [words[j] for j in few], ["black"] * len(few), "left")
+        dark = [pieces.ink(axis)] * len(few)
+        pieces.beside(axis, few.tolist(), [words[j] for j in few], dark, "left")
         axis.yaxis.labelpad = 14.0 + 0.6 * pieces.SMALL * max(
             (len(words[j]) for j in few), default=0
         )
@@ -275,19 +281,19 @@ def _name_entries(axis: Any, mode: Mode) -> None:
             text.set_color(pieces.GREY)
 
 
-def _lines(axis: Any, mode: Mode, components: dict[int, str]) -> None:
+def _lines(axis: Any, mode: Mode, components: Sequence[tuple[np.ndarray, int, str]]) -> None:
     pieces.plain(axis)
     axis.axhline(0.0, color=pieces.GREY, lw=0.8, zorder=1)
     order = np.argsort(mode.values, kind="stable")
     marked = mode.size <= 40
-    for r, name in components.items():
+    for row, number, name in components:
         axis.plot(
             mode.values[order],
-            mode.rows[r, order],
-            color=pieces.colour(r),
-            ls=pieces.dash(r) if len(components) > 1 else "-",
+            row[order],
+            color=pieces.colour(number),
+            ls=pieces.dash(number) if len(components) > 1 else "-",
             lw=1.3,
-            marker=pieces.mark(r) if marked else "",
+            marker=pieces.mark(number) if marked else "",
             ms=3.5,
             label=name,
         )
@@ -345,7 +351,7 @@ def _with_unit(mode: Mode) -> str:
     return f"{mode.title} (seconds)" if seconds else mode.title
 
 
-def _heatmap(axis: Any, mode: Mode, titles: Sequence[str]) -> None:
+def _heatmap(axis: Any, mode: Mode, titles: dict[int, str]) -> None:
     """Entries x components in colours, white for 0."""
     if mode.ordered:
         order = np.argsort(mode.values, kind="stable")
@@ -368,16 +374,12 @@ def _heatmap(axis: Any, mode: Mode, titles: Sequence[str]) -> None:
     else:
         _name_entries(axis, mode)
     every = max(1, math.ceil(0.16 * len(titles) / max(pieces.inches(axis)[0], 0.1)))
-    axis.set_xticks(range(0, len(titles), every), [_number(title) for title in titles][::every])
+    axis.set_xticks(range(0, len(titles), every), [r + 1 for r in titles][::every])
     axis.set_xlabel("component", fontsize=pieces.SMALL)
     axis.set_ylabel(mode.title, fontsize=pieces.SMALL + 1)
     bar = axis.figure.colorbar(image, ax=axis, pad=0.02, aspect=30)
     bar.ax.tick_params(labelsize=pieces.SMALL - 1)
     bar.outline.set_visible(False)
-
-
-def _number(title: str) -> str:
-    return title.split("\n", maxsplit=1)[0].rsplit(" ", 1)[-1]
 
 
 def _few_ticks(axis: Any, whole: bool = False, count: int = 4) -> None:

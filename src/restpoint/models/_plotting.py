@@ -87,6 +87,11 @@ def inches(axis: Any) -> tuple[float, float]:
     return float(axis.bbox.width / axis.figure.dpi), float(axis.bbox.height / axis.figure.dpi)
 
 
+def ink(axis: Any) -> Any:
+    """The colour of words: dark on a light background, light on a dark one."""
+    return axis.xaxis.label.get_color()
+
+
 def spaced(places: np.ndarray, order: np.ndarray, least: float) -> list[int]:
     """As many of ``order`` as have a distance of ``least`` from those before: labels that do not touch.
 
@@ -123,8 +128,11 @@ def beside(
 
     As many as fit, the first ones first; thin lines lead to where they belong.
     """
-    tall, (low, high) = 72.0 * inches(axis)[1], axis.get_ylim()
-    gap = 1.2 * SMALL
+    tall, (low, high) = (
+        0.9 * 72.0 * inches(axis)[1],
+        axis.get_ylim(),
+    )  # a layout may still take some
+    gap = 1.25 * SMALL
     count = min(len(names), max(1, int(tall / gap)))
     heights = (np.asarray(places[:count], dtype=np.float64) - low) / (high - low) * tall
     offsets = dodged(heights, gap, 0.0, tall) - heights
@@ -178,7 +186,7 @@ def _rho_ticks(rho: np.ndarray, wide: float) -> list[float]:
     """The values themselves where they are few, else round numbers between them.
 
     >>> _rho_ticks(np.array([0.3, 0.7]), 4.0), _rho_ticks(np.geomspace(0.9, 11.0, 16), 4.0)
-    ([0.7, 0.3], [1.0, 2.0, 5.0, 10.0])
+    ([0.7, 0.3], [1.0, 3.0, 10.0])
     """
     if len(rho) <= 8:
         falling = np.log(rho[::-1])

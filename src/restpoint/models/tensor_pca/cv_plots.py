@@ -135,7 +135,7 @@ def _errorbars(axis: Any, x: Any, y: np.ndarray, se: np.ndarray, k: int, label: 
 
 def _star(axis: Any, x: float, y: float) -> None:
     style: dict[str, Any] = {"ms": 13, "mec": "white", "mew": 0.7, "zorder": 5, "ls": ""}
-    axis.plot([x], [y], "*", color="black", label="chosen", **style)
+    axis.plot([x], [y], "*", color=pieces.ink(axis), label="chosen", **style)
 
 
 def _levels(axis: Any, error: np.ndarray, se: np.ndarray, one_se: bool) -> None:
@@ -151,10 +151,11 @@ def _levels(axis: Any, error: np.ndarray, se: np.ndarray, one_se: bool) -> None:
 
 def _error_range(axis: Any, x: np.ndarray, error: np.ndarray, se: np.ndarray) -> None:
     """From the least error to beyond that of no component, as far as what is between can still be seen."""
-    least, most = float(np.nanmin(error - se)), float(np.nanmax(error + se))
+    least, most = float(np.nanmin(error)), float(np.nanmax(error + se))
     top = min(most, max(1.2 * least, float(np.clip(1.0 + 2.0 * (1.0 - least), 1.05, 1.5))))
-    margin = 0.06 * (top - least) or 0.1
-    axis.set_ylim(least - margin, top + margin)
+    low = max(0.0, float(np.nanmin((error - se)[error <= top])))
+    margin = 0.06 * (top - low) or 0.1
+    axis.set_ylim(low - margin, top + margin)
     _beyond(axis, x, error)
 
 

@@ -10,13 +10,15 @@ import numpy as np
 from restpoint.models import _plotting as pieces
 from restpoint.models._loadings import in_print, name_of
 from restpoint.models.tensor_pca.convergence import Convergence
-from restpoint.models.tensor_pca.starts import Starts
+from restpoint.models.tensor_pca.starts import Solution, Starts
 
 if TYPE_CHECKING:
     from restpoint.models.tensor_pca.component import TensorPath
 
 # Differences below this, relative to a value, are rounding.
 ROUNDING = 1e-15
+# Gaps below this, in units of eps, are drawn there.
+NO_GAP = 1e-12
 # Distinct ends of starts with a line of their own, and entries of a mode that are named beside a path.
 LISTED, NAMED = 12, 6
 
@@ -29,39 +31,8 @@ def draw_starts(starts: Starts, axes: Any) -> np.ndarray:
     size = (6.4, max(1.9, 1.2 + 0.24 * lines))
     with pieces.canvas(axes, (1, 2), size, "values, and how often") as made:
         left, right = made[0]
-        places = np.arange(lines)
-        paint = [pieces.COLOURS[0]] + [pieces.GREY] * (len(listed) - 1)
-        values = [s.value for s in listed]
-        pieces.plain(left, grid="both")
-        left.axvline(values[0], color=pieces.COLOURS[0], lw=0.8, ls=":")
-        left.scatter(values, places[: len(listed)], c=paint, s=26, zorder=3)
-        if others:
-            rest = [s.value for s in others]
-            left.plot(rest, [lines - 1] * len(rest), "|", color=pieces.GREY, ms=7)
-        left.set_yticks(
-            places, [str(k + 1) for k in range(len(listed))] + ["others"] * bool(others)
-        )
-        left.set_ylabel("best first", fontsize=pieces.SMALL)
-        left.set_xlabel("value", fontsize=pieces.SMALL)
-        left.locator_params(axis="x", nbins=4)
-        left.margins(x=0.1)
-        counts = [s.count for s in listed] + [sum(s.count for s in others)] * bool(others)
-        pieces.plain(right, grid="x")
-        right.barh(places, counts, 0.7, color=paint + [pieces.LIGHT] * bool(others))
-        notes = [_gap_in_words(s.gap) for s in listed] + [f"{len(others)} more ends"] * bool(others)
-        for y, count, note in zip(places, counts, notes, strict=True):
-            right.annotate(
-                f"{count} · {note}" if note else f"{count}",
-                (count, y),
-                xytext=(3.0, 0.0),
-                textcoords="offset points",
-                va="center",
-                fontsize=pieces.SMALL,
-            )
-        right.set_xlim(0, 1.75 * max(counts))
-        right.set_yticks(places, [""] * lines)
-        right.xaxis.get_major_locator().set_params(integer=True, nbins=5)
-        right.set_xlabel("starts that ended there", fontsize=pieces.SMALL)
+        _values_of_ends(left, listed, others)
+        _counts_of_ends(right, listed, others)
         for axis in (left, right):
             axis.set_ylim(lines - 0.4, -0.6)
             axis.tick_params(axis="y", length=0.0)
@@ -71,8 +42,51 @@ def draw_starts(starts: Starts, axes: Any) -> np.ndarray:
         return made[0]
 
 
-def _gap_in_words(gap: float) -> str:
-    return f"gap {gap:.0e}" if np.isfinite(gap) else "given up"
+def _paint(listed: Sequence[Solution]) -> list[str]:
+    """The best in colour."""
+    return [pieces.COLOURS[0]] + [pieces.GREY] * (len(listed) - 1)
+
+
+def _values_of_ends(axis: Any, listed: Sequence[Solution], others: Sequence[Solution]) -> None:
+    pieces.plain(axis, grid="both")
+    values = [s.value for s in listed]
+    axis.axvline(values[0], color=pieces.COLOURS[0], lw=0.8, ls=":")
+    axis.scatter(values, range(len(listed)), c=_paint(listed), s=26, zorder=3)
+    names = [str(k + 1) for k in range(len(listed))]
+    if others:
+        rest = [s.value for s in others]
+        axis.plot(rest, [len(listed)] * len(rest), "|", color=pieces.GREY, ms=7)
+        names.append("others")
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylabel("best first", fontsize=pieces.SMALL)
+    axis.set_xlabel("value", fontsize=pieces.SMALL)
+    axis.locator_params(axis="x", nbins=4)
+    axis.margins(x=0.1)
+
+
+def _counts_of_ends(axis: Any, listed: Sequence[Solution], others: Sequence[Solution]) -> None:
+    pieces.plain(axis, grid="x")
+    counts = [s.count for s in listed]
+    notes = [f"gap {s.gap:.0e}" if np.isfinite(s.gap) else "given up" for s in listed]
+    paint = _paint(listed)
+    if others:
+        counts.append(sum(s.count for s in others))
+        notes.append(f"{len(others)} more ends")
+        paint.append(pieces.LIGHT)
+    axis.barh(range(len(counts)), counts, 0.7, color=paint)
+    for y, (count, note) in enumerate(zip(counts, notes, strict=True)):
+        axis.annotate(
+            f"{count} · {note}",
+            (count, y),
+            xytext=(3.0, 0.0),
+            textcoords="offset points",
+            va="center",
+            fontsize=pieces.SMALL,
+        )
+    axis.set_xlim(0, 1.75 * max(counts))
+    axis.set_yticks(range(len(counts)), [""] * len(counts))
+    axis.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+    axis.set_xlabel("starts that ended there", fontsize=pieces.SMALL)
 
 
 def draw_convergence(
@@ -83,57 +97,52 @@ def draw_convergence(
     with pieces.canvas(axes, (1, 2), (7.2, 2.9), "values, and gaps") as made:
         left, right = made[0]
         for k, (one, name) in enumerate(zip(solves, names, strict=True)):
-            paint = {"color": pieces.colour(k)}
+            few = len(one.sweeps) <= 30
+            style = {"marker": pieces.mark(k) if few else "", "color": pieces.colour(k)}
             above = one.value - one.value[-1]
             above = np.where(above > ROUNDING * abs(float(one.value[-1])), above, np.nan)
-            marker = pieces.mark(k) if len(one.sweeps) <= 30 else ""
-            style: dict[str, Any] = {"marker": marker, "ms": 3.5, "lw": 1.2, **paint}
             words = f"{name + ': ' if name else ''}{one.value[-1]:.6g}"
-            left.plot(one.sweeps, above, label=words, **style)
-            seen = np.isfinite(one.gap) & (one.gap > 0)
-            right.plot(one.sweeps[seen], one.gap[seen], label=name or None, **style)
-            if one.proved > 0:
-                right.plot(
-                    one.sweeps[-1:],
-                    [one.proved],
-                    "*",
-                    ms=11,
-                    mec="white",
-                    mew=0.6,
-                    zorder=4,
-                    **paint,
-                )
-        _eps_lines(right, [one.eps for one in solves])
-        right.plot([], [], "*", color=pieces.GREY, ms=9, label="certified")
+            left.plot(one.sweeps, above, label=words, ms=3.5, lw=1.2, **style)
+        _gaps(right, solves, names)
+        longest = max(1.0, *(float(one.sweeps[-1]) for one in solves))
         for axis in made[0]:
             pieces.plain(axis, grid="both")
             axis.set_xlabel("sweeps", fontsize=pieces.SMALL)
-            axis.set_xlim(-0.5, max(1.0, *(float(one.sweeps[-1]) for one in solves)) * 1.05 + 0.2)
+            axis.set_xlim(-0.5, 1.05 * longest + 0.2)
             axis.xaxis.get_major_locator().set_params(integer=True)
-        for axis in made[0]:
-            seen = np.concatenate(
-                [np.asarray(line.get_ydata(), dtype=float) for line in axis.lines]
-            )
-            if np.any(seen > 0):
-                pieces.log_range(axis, seen)
+            seen = [np.asarray(line.get_ydata(), dtype=float) for line in axis.lines]
+            if any(np.any(y > 0) for y in seen):
+                pieces.log_range(axis, np.concatenate(seen))
             else:
                 axis.set_yticks([])
                 axis.text(0.5, 0.4, "began where it ended", ha="center", transform=axis.transAxes)
         left.set_ylabel("value above that of the end", fontsize=pieces.SMALL)
-        right.set_ylabel("gap", fontsize=pieces.SMALL)
         pieces.legend(left, title="value at the end", title_fontsize=pieces.SMALL)
         pieces.legend(right)
         return made[0]
 
 
-def _eps_lines(axis: Any, eps: Sequence[float]) -> None:
-    """One line for what all share, else one each in its colour."""
+def _gaps(axis: Any, solves: Sequence[Convergence], names: Sequence[str]) -> None:
+    """Gaps, a star for what is certified, and a line at eps: one for what all share, else one each in its colour."""
+    eps = [one.eps for one in solves]
+    floor = NO_GAP * min(eps)
+    for k, (one, name) in enumerate(zip(solves, names, strict=True)):
+        seen, paint = np.isfinite(one.gap), pieces.colour(k)
+        marker = pieces.mark(k) if len(one.sweeps) <= 30 else ""
+        gaps = np.maximum(one.gap[seen], floor)
+        style: dict[str, Any] = {"ms": 3.5, "lw": 1.2, "label": name or None}
+        axis.plot(one.sweeps[seen], gaps, marker=marker, color=paint, **style)
+        star: dict[str, Any] = {"ms": 11, "mec": "white", "mew": 0.6, "zorder": 4}
+        axis.plot(one.sweeps[-1:], [max(one.proved, floor)], "*", color=paint, **star)
     if max(eps) <= 1.001 * min(eps):
-        axis.axhline(eps[0], color="black", ls="--", lw=1.0, label=f"eps = {eps[0]:.2g}")
-        return
-    for k, own in enumerate(eps):
-        axis.axhline(own, color=pieces.colour(k), ls="--", lw=1.0)
-    axis.plot([], [], "--", color=pieces.GREY, lw=1.0, label="eps")
+        axis.axhline(eps[0], color=pieces.ink(axis), ls="--", lw=1.0, label=f"eps = {eps[0]:.2g}")
+    else:
+        for k, own in enumerate(eps):
+            axis.axhline(own, color=pieces.colour(k), ls="--", lw=1.0)
+        axis.plot([], [], "--", color=pieces.GREY, lw=1.0, label="eps")
+    axis.plot([], [], "*", color=pieces.GREY, ms=9, label="certified")
+    tiny = any(one.proved < floor for one in solves)
+    axis.set_ylabel(f"gap ({floor:.0e} or less)" if tiny else "gap", fontsize=pieces.SMALL)
 
 
 def draw_path(path: TensorPath, axes: Any, chosen: float | None = None) -> np.ndarray:
@@ -216,10 +225,11 @@ def _entries_along(axis: Any, path: TensorPath, i: int, places: np.ndarray) -> N
     words = [str(j) for j in range(x.shape[1])] if labels is None else in_print(labels)
     last = int(np.argmin(places))  # the smallest rho is at the right edge
     axis.axhline(0.0, color=pieces.GREY, lw=0.8)
+    style = {"marker": "." if len(places) == 1 else ""}
     if order[NAMED:]:
-        axis.plot(places, x[:, order[NAMED:]], color=pieces.LIGHT, lw=0.7)
+        axis.plot(places, x[:, order[NAMED:]], color=pieces.LIGHT, lw=0.7, **style)
     for k, j in enumerate(order[:NAMED]):
-        axis.plot(places, x[:, j], color=pieces.colour(k), lw=1.3, label="_" + words[j])
+        axis.plot(places, x[:, j], color=pieces.colour(k), lw=1.3, **style)
     axis.set_ylabel(_blocks(path)[i], fontsize=pieces.SMALL)
     first = order[:NAMED]
     ends, paint = [float(x[last, j]) for j in first], list(map(pieces.colour, range(len(first))))

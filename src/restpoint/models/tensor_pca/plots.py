@@ -81,11 +81,11 @@ class Plots:
         rank = len(self.weights_)
         rows = _listed(components, rank)
         found = self._drawn(modes, rows, labels, ordered, whole_number("most", most, 1))
-        titles = []
+        titles = {}
         for r in rows:
             share = self.explained_variance_ratio_[r]
             more = f", {share:.1%}" if np.isfinite(share) else ""
-            titles.append(f"component {r + 1}\nweight {self.weights_[r]:.3g}{more}")
+            titles[r] = f"component {r + 1}\nweight {self.weights_[r]:.3g}{more}"
         return draw_loadings(found, titles, kind, axes)
 
     def plot_path(self, *, axes: Any = None) -> np.ndarray:
@@ -161,7 +161,9 @@ class Plots:
             if block in seen:
                 continue
             seen.add(block)
-            own = self.labels_[m] if given[m] is None else np.asarray(given[m])
+            own = next(
+                (np.asarray(given[k]) for k in block if given[k] is not None), self.labels_[m]
+            )
             size = self.components_[m].shape[1]
             if own is not None and own.shape != (size,):
                 raise ShapeError(
@@ -184,7 +186,7 @@ def _listed(components: Any, rank: int) -> list[int]:
     listed = (
         components if isinstance(components, (list, tuple, range, np.ndarray)) else [components]
     )
-    found = [whole_number("components", r, 0) for r in listed]
+    found = list(dict.fromkeys(whole_number("components", r, 0) for r in listed))
     if not found or max(found) >= rank:
         raise DataError(
             f"components must be numbers from 0 to {rank - 1}, rows of components_, got {components!r}"
