@@ -54,7 +54,7 @@ def plot(model: SparseTensorPCA, path: Path) -> None:
     grid = np.linspace(-6.0, 6.0, 200)
     for r, (x, (left, right)) in enumerate(zip(model.components_[0], axes, strict=True)):
         model.plot_loadings(components=r, labels={0: NAMES}, axes=left)
-        left.set(title="", ylabel=f"direction {r + 1}")
+        left.set_ylabel(f"direction {r + 1}")
         y = SAMPLES @ x / np.std(SAMPLES @ x)
         right.hist(y, bins=48, range=(-6, 6), density=True, color="#9db7d5")
         right.plot(grid, np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi), color="#b3401f", lw=1.2)
