@@ -152,10 +152,19 @@ def _least_squares(quadratic: ModeTerms) -> np.ndarray:
     matrices = np.moveaxis(quadratic.pairs, -1, 0)
     if np.all(matrices == matrices[:1]):  # nothing is missing: one matrix for all j
         matrices = matrices[:1]
-    inverses = np.linalg.pinv(matrices, rcond=SINGULAR, hermitian=True)
+    inverses = _inverses(matrices)
     if len(inverses) == 1:
         return inverses[0] @ quadratic.linear
     return np.einsum("jrs,sj->rj", inverses, quadratic.linear)
+
+
+def _inverses(matrices: np.ndarray) -> np.ndarray:
+    """Pseudoinverses of symmetric matrices, shape (k, R, R)."""
+    values, vectors = np.linalg.eigh(matrices)
+    sizes = np.abs(values)
+    kept = sizes > SINGULAR * sizes.max(axis=-1, keepdims=True)
+    roots = np.where(kept, 1.0, 0.0) / np.where(kept, values, 1.0)
+    return (vectors * roots[:, None, :]) @ vectors.swapaxes(-1, -2)
 
 
 def _directions(a: np.ndarray, X: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,15 +17,12 @@ from restpoint.array import real_number, whole_number
 from restpoint.errors import CapabilityError, DataError, described
 from restpoint.models.tensor_pca import data as intake
 from restpoint.models.tensor_pca import rank_one
-from restpoint.models.tensor_pca.conversions import needed
 from restpoint.models.tensor_pca.cv_plots import ComparisonPlots
-from restpoint.models.tensor_pca.diagnostics import core_consistency
-from restpoint.models.tensor_pca.estimator import SparseTensorPCA
-from restpoint.models.tensor_pca.folds import Column, Study, column, replicability
+from restpoint.models.tensor_pca.estimator import SparseTensorPCA, remember_features
+from restpoint.models.tensor_pca.folds import Column, Study, columns, of_all, replicability
 from restpoint.models.tensor_pca.holdout import halves, masks
 from restpoint.models.tensor_pca.options import seed_of
-from restpoint.models.tensor_pca.standardising import standardised
-from restpoint.sets import NonnegativeBall
+from restpoint.models.tensor_pca.table import Table
 
 # The grid of an automatic rho, in units of rho_max_.
 FRACTIONS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.0)
@@ -32,22 +30,6 @@ FRACTIONS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.0)
 SPLITS = 3
 # Options of the estimator that the missing-data path does not have.
 NOT_HERE = {"n_nonzero": None, "sets": None, "penalties": None, "deflation": "joint"}
-
-
-class Table(dict[str, np.ndarray]):
-    """Columns by name, one entry a line; a column may have further axes. ``reason`` tells why entries are NaN."""
-
-    reason: str = ""
-
-    def to_dataframe(self) -> Any:
-        """A pandas table; a column of shape (lines, k) becomes k columns."""
-        flat: dict[str, np.ndarray] = {}
-        for name, values in self.items():
-            if values.ndim == 1:
-                flat[name] = values
-            else:
-                flat |= {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
-        return needed("pandas", "to_dataframe()", extra="frames").DataFrame(flat)
 
 
 class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
@@ -125,7 +107,9 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
         self.one_se = one_se
         self.refit = refit
         self.n_jobs = n_jobs
-        _refuse_unknown(options)
+        unknown = _unknown(options)
+        if unknown:
+            raise TypeError(unknown)
         self.options = options
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -134,31 +118,56 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         own = {name: params[name] for name in params if name in self._get_param_names()}
         more = {name: params[name] for name in params if name not in own}
-        _refuse_unknown(more)
+        unknown = _unknown(more)
+        if unknown:
+            raise ValueError(unknown)
         self.options = {**self.options, **more}
         return super().set_params(**own)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compare, choose, and fit what was chosen to all of X.
 
-        X is an array (NaN or masked: missing), a .npy name, a DataFrame or a DataArray.
+        X is an array (NaN or masked: missing), a .npy name, a DataFrame or a DataArray. Ctrl-C ends it all.
         """
+        self._check()
         counts = self._counts()
         seed = seed_of(self.random_state)
         study, self.rho_max_ = self._study(X, seed, counts)
         parts = self._parts(study, seed, max(counts))
-        jobs = [delayed(column)(study, held, rank) for rank in counts for held in parts]
-        columns = Parallel(n_jobs=self.n_jobs)(jobs)
-        self.cv_results_ = _tabulated(study, counts, columns)
-        best = [self._chosen(self.cv_results_["n_components"] == rank) for rank in counts]
-        self.best_index_ = self._chosen(self.cv_results_["n_components"] > 0)
-        self._compare(X, study, [line for line in best if line is not None], seed)
+        jobs = [delayed(columns)(study, held, counts) for held in parts]
+        self.cv_results_ = _tabulated(study, counts, Parallel(n_jobs=self.n_jobs)(jobs))
+        lines = [self._chosen(self.cv_results_["n_components"] == rank) for rank in counts]
+        best = self._chosen(self.cv_results_["n_components"] > 0)
+        if best is None:
+            raise DataError(f"no fit succeeded: {self.cv_results_.reason}")
+        self.best_index_ = self.cv_results_.chosen = best
+        self.best_params_ = self._params(study, best)
+        if self.refit:
+            self.best_estimator_ = self._refitted(X, seed)
+        self.by_components_ = self._compared(study, counts, lines, seed)
+        for table in (self.cv_results_, self.by_components_):
+            if table.reason:
+                text = f"some fits failed, their entries are NaN: {table.reason}"
+                warnings.warn(text, UserWarning, stacklevel=2)
+                break
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """``best_estimator_.transform(X)``."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.transform(X)
+        return self._best().transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """``best_estimator_.get_feature_names_out()``."""
+        return np.asarray(self._best().get_feature_names_out(input_features))
+
+    def _best(self) -> SparseTensorPCA:
+        check_is_fitted(self, "by_components_")
+        if not hasattr(self, "best_estimator_"):
+            raise NotFittedError(
+                "with refit=False there is no best_estimator_; fit SparseTensorPCA(**search.best_params_), or search "
+                "with refit=True"
+            )
+        return self.best_estimator_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -166,6 +175,23 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.target_tags.required = False
         return tags
+
+    def _check(self) -> None:
+        """Refuse what could not be meant."""
+        for name, value in (("one_se", self.one_se), ("refit", self.refit)):
+            if not isinstance(value, (bool, np.bool_)):
+                raise DataError(f"{name} must be True or False, got {value!r}")
+        jobs, whole = self.n_jobs, isinstance(self.n_jobs, (int, np.integer))
+        if jobs is not None and (not whole or isinstance(jobs, bool) or jobs == 0):
+            raise DataError(
+                f"n_jobs must be a number of processes, -1 for all cores, or None, got {jobs!r}"
+            )
+        for name, only in NOT_HERE.items():
+            if self.options.get(name, only) != only:
+                raise DataError(
+                    f"{name}={self.options[name]!r} is not available here: held-out entries are missing ones, for "
+                    f"which SparseTensorPCA has unit balls (nonneg), l1 and joint refinement alone; leave {name} out"
+                )
 
     def _counts(self) -> list[int]:
         given = self.n_components
@@ -188,17 +214,19 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
         found = []
         for repeat in range(repeats):
             rng = np.random.default_rng((seed, 0, repeat))
-            found += masks(seen, rng, folds=folds, share=share, keep=most, centred=study.center)
+            found += masks(
+                seen,
+                rng,
+                folds=folds,
+                share=share,
+                keep=most,
+                centred=study.center,
+                sample=study.sample,
+            )
         return found
 
     def _study(self, X: Any, seed: int, counts: list[int]) -> tuple[Study, float]:
         """The data and the grid, checked as the estimator checks them."""
-        for name, only in NOT_HERE.items():
-            if self.options.get(name, only) != only:
-                raise DataError(
-                    f"{name}={self.options[name]!r} is not available here: held-out entries are missing ones, for "
-                    f"which SparseTensorPCA has unit balls (nonneg), l1 and joint refinement alone; leave {name} out"
-                )
         array = _entries(X)
         by_mode = isinstance(self.rho, (str, dict))
         model = SparseTensorPCA(
@@ -221,7 +249,6 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
             scale=data.modes(self.options.get("scale"), "scale"),
             rho=np.unique(grid),
             ratios=task.ratios,
-            positive=tuple(isinstance(s, NonnegativeBall) for s in task.sets),
             sample=data.mode(self.options.get("sample_mode", 0), "sample_mode"),
             params={
                 **_without(self.options, ("center", "scale", "sample_mode")),
@@ -229,6 +256,7 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
                 "mode_names": data.names,
             },
         )
+        remember_features(self, X, data, study.sample)
         return study, rho_max
 
     def _chosen(self, among: np.ndarray) -> int | None:
@@ -242,72 +270,78 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
         lines = np.flatnonzero(error <= allowed)
         return int(lines[np.lexsort((-table["rho"][lines], table["n_components"][lines]))[0]])
 
-    def _compare(self, X: Any, study: Study, lines: list[int], seed: int) -> None:
-        """Fit every number of components to all of X, and see what else speaks for it."""
+    def _refitted(self, X: Any, seed: int) -> SparseTensorPCA:
+        """The estimator that was chosen, fitted to all of X; what it warns of is the user's to know."""
+        model = SparseTensorPCA(**{**self.options, **self.best_params_, "random_state": seed})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X)
+        for one in caught:
+            warnings.warn(one.message, one.category, stacklevel=3)
+        return model
+
+    def _compared(
+        self, study: Study, counts: list[int], lines: list[int | None], seed: int
+    ) -> Table:
+        """For every number of components, at its own rho: how a fit to all of the data does, and one to halves."""
         table = self.cv_results_
-        if self.best_index_ is None:
-            raise DataError(f"no fit succeeded: {table.reason}")
-        if table.reason:
-            warnings.warn(
-                f"some fits failed, their errors are NaN: {table.reason}", UserWarning, stacklevel=3
-            )
-        whole = standardised(study.array, study.center, study.scale, study.names)[0]
-        ranks = [int(table["n_components"][line]) for line in lines]
-        rhos = [float(table["rho"][line]) for line in lines]
+        rho, error, se = (
+            np.array([np.nan if line is None else table[name][line] for line in lines])
+            for name in ("rho", "error", "se")
+        )
+        known = [(k, float(r)) for k, r in zip(counts, rho, strict=True) if not np.isnan(r)]
         rng = np.random.default_rng((seed, 1))
         pairs = [halves(~np.isnan(study.array), study.sample, rng) for _ in range(SPLITS)]
         pairs = [pair for pair in pairs if pair is not None]
-        jobs = [
-            delayed(replicability)(study, pair, k, rho)
-            for k, rho in zip(ranks, rhos, strict=True)
-            for pair in pairs
-        ]
-        alike = np.reshape(Parallel(n_jobs=self.n_jobs)(jobs), (len(ranks), len(pairs)))
-        fits, cores = [], []
-        for line, rank, rho in zip(lines, ranks, rhos, strict=True):
-            params = self._params(study, rank, rho)
-            best = line == self.best_index_
-            model = SparseTensorPCA(**{**self.options, **params, "random_state": seed})
-            with warnings.catch_warnings():
-                if not best:
-                    warnings.simplefilter("ignore")
-                model.fit(X)
-            fits.append(float(np.sum(model.explained_variance_ratio_)))
-            cores.append(core_consistency(whole, model.weights_, model.components_))
-            if best:
-                self.best_params_ = params
-                if self.refit:
-                    self.best_estimator_ = model
-        self.by_components_ = Table(
-            n_components=np.array(ranks),
-            rho=np.array(rhos),
-            error=table["error"][lines],
-            se=table["se"][lines],
-            fit=np.array(fits),
-            core_consistency=np.array(cores),
-            replicability=alike.mean(axis=1) if pairs else np.full(len(ranks), np.nan),
-        )
+        run = Parallel(n_jobs=self.n_jobs)
+        whole = run([delayed(of_all)(study, k, r) for k, r in known])
+        alike = run([delayed(replicability)(study, pair, k, r) for k, r in known for pair in pairs])
+        at = {k: i for i, (k, _) in enumerate(known)}
+        found = {
+            "n_components": np.array(counts),
+            "rho": rho,
+            "error": error,
+            "se": se,
+            "fit": np.array([whole[at[k]][0] if k in at else np.nan for k in counts]),
+            "core_consistency": np.array([whole[at[k]][1] if k in at else np.nan for k in counts]),
+            "replicability": np.array(
+                [
+                    np.mean(alike[at[k] * len(pairs) : (at[k] + 1) * len(pairs)])
+                    if k in at and pairs
+                    else np.nan
+                    for k in counts
+                ]
+            ),
+        }
+        by_components = Table(found)
+        by_components.chosen = counts.index(int(table["n_components"][self.best_index_]))
+        by_components.reason = next((why for *_, why in whole if why), table.reason)
+        return by_components
 
-    def _params(self, study: Study, rank: int, rho: float) -> dict[str, Any]:
+    def _params(self, study: Study, line: int) -> dict[str, Any]:
         """What the estimator is given: one rho, or one by mode where some stay dense."""
-        own: Any = rho
+        table = self.cv_results_
+        rho: Any = float(table["rho"][line])
         if min(study.ratios) < 1.0:
-            own = {
+            rho = {
                 name: rho for name, ratio in zip(study.names, study.ratios, strict=True) if ratio
             }
-        return {"n_components": rank, "rho": own}
+        return {"n_components": int(table["n_components"][line]), "rho": rho}
 
 
-def _tabulated(study: Study, counts: Sequence[int], columns: Sequence[Column]) -> Table:
+def _tabulated(study: Study, counts: Sequence[int], parts: Sequence[list[Column]]) -> Table:
     """One line for each number of components and rho."""
-    parts, lines = len(columns) // len(counts), len(study.rho)
-    stacked = [
-        np.stack([getattr(own, name) for own in columns]).reshape(len(counts), parts, lines)
+    lines = len(study.rho)
+    error, alive, certified = (
+        np.array([[getattr(column, name) for column in part] for part in parts])
+        .transpose(1, 2, 0)
+        .reshape(len(counts) * lines, len(parts))
         for name in ("error", "alive", "certified")
-    ]
-    error, alive, certified = (x.transpose(0, 2, 1).reshape(-1, parts) for x in stacked)
+    )
     se = (
-        np.std(error, axis=1, ddof=1) / np.sqrt(parts) if parts > 1 else np.full(len(error), np.nan)
+        np.std(error, axis=1, ddof=1) / np.sqrt(len(parts))
+        if len(parts) > 1
+        else np.full(len(error), np.nan)
     )
     table = Table(
         n_components=np.repeat(counts, lines),
@@ -318,7 +352,7 @@ def _tabulated(study: Study, counts: Sequence[int], columns: Sequence[Column]) -
         certified=certified.mean(axis=1),
         errors=error,
     )
-    table.reason = next((own.reason for own in columns if own.reason), "")
+    table.reason = next((own.reason for part in parts for own in part if own.reason), "")
     return table
 
 
@@ -329,7 +363,8 @@ def _entries(X: Any) -> np.ndarray:
         bare = intake._mapped(bare)
     if intake._is_form(bare) or intake._is_sparse(bare):
         raise CapabilityError(
-            f"X is {described(bare)}; entries can be held out of a dense array, DataFrame or DataArray only"
+            f"X is {described(bare)}; sparse input and ready-made forms are not supported here, because entries are "
+            "held out of a dense array, DataFrame or DataArray"
         )
     return intake.dense_array(bare)
 
@@ -348,11 +383,14 @@ def _without(options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in names}
 
 
-def _refuse_unknown(options: dict[str, Any]) -> None:
-    known = SparseTensorPCA().get_params()
+def _unknown(options: dict[str, Any]) -> str:
+    """What to say of a parameter that nobody has."""
+    own, theirs = SparseTensorPCACV._get_param_names(), SparseTensorPCA._get_param_names()
     for name in options:
-        if name not in known:
-            raise TypeError(
-                f"SparseTensorPCACV has no parameter {name!r}, and neither has SparseTensorPCA; theirs are "
-                f"{', '.join(SparseTensorPCACV._get_param_names())}, {', '.join(known)}"
+        if name not in theirs:
+            more = ", ".join(word for word in theirs if word not in own)
+            return (
+                f"SparseTensorPCACV has no parameter {name!r}; it has {', '.join(own)}, and passes on to "
+                f"SparseTensorPCA: {more}"
             )
+    return ""

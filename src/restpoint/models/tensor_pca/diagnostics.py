@@ -23,8 +23,8 @@ def core_consistency(A: np.ndarray, weights: np.ndarray, rows: Sequence[np.ndarr
 
     with a_ir = w_r^{1/d} x_ir, so that the vectors of a component are equally long in all modes. 100: the core is
     superdiagonal, as the model says; about 50: unstable; near or below 0: the components share what should be one, or
-    model noise. Components of weight 0 are left out; NaN where the core would have more than 2048 entries, or the
-    factors do not determine it (as where two components have the same vector in a mode).
+    model noise, far below if they nearly cancel. Components of weight 0 are left out; NaN where the core would have
+    more than 2048 entries, or the factors do not determine it (as where two components have the same vector in a mode).
 
     >>> rows = [np.eye(3)[:2]] * 3
     >>> A = np.einsum("r,ra,rb,rc->abc", [5.0, 2.0], *rows)
@@ -35,26 +35,38 @@ def core_consistency(A: np.ndarray, weights: np.ndarray, rows: Sequence[np.ndarr
     d, rank = len(rows), len(alive)
     if rank == 0 or rank**d > LARGEST_CORE:
         return float("nan")
-    scale = np.asarray(weights)[alive] ** (1.0 / d)
-    factors = [scale[:, None] * x[alive] for x in rows]
-    seen = ~np.isnan(A)
-    right = _contracted(np.where(seen, A, 0.0), [x.T for x in factors]).ravel()
-    if seen.all():
-        normal = np.ones((1, 1))
-        for x in factors:
-            normal = np.kron(normal, x @ x.T)
-    else:
-        pairs = [np.einsum("rj,sj->jrs", x, x).reshape(x.shape[1], -1) for x in factors]
-        table = _contracted(seen.astype(np.float64), pairs).reshape((rank, rank) * d)
-        order = [*range(0, 2 * d, 2), *range(1, 2 * d, 2)]
-        normal = table.transpose(order).reshape(rank**d, rank**d)
-    size = np.sqrt(np.diagonal(normal))  # unit diagonal: components of all sizes count alike
-    if not np.all(size > 0) or np.linalg.cond(normal / np.outer(size, size)) > 1e12:
+    triangles, bases = [], []
+    for x in rows:
+        basis, triangle = np.linalg.qr(x[alive].T)
+        if triangle.shape != (rank, rank) or np.linalg.cond(triangle) > 1e10:
+            return float("nan")
+        bases.append(basis)
+        triangles.append(triangle)
+    core = _best_core(A, bases)
+    if core is None:
         return float("nan")
-    core = np.linalg.solve(normal / np.outer(size, size), right / size) / size
-    core = core.reshape((rank,) * d)
+    # From the orthonormal bases back to the components, and to vectors of length w_r^{1/d}.
+    core = _contracted(core, [np.linalg.inv(triangle).T for triangle in triangles])
+    for m in range(d):
+        own = np.asarray(weights)[alive] ** (1.0 / d)
+        core = core / own.reshape([-1 if k == m else 1 for k in range(d)])
     core[(np.arange(rank),) * d] -= 1.0
     return float(100.0 * (1.0 - np.sum(core**2) / rank))
+
+
+def _best_core(A: np.ndarray, bases: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The Tucker core that fits best, over the observed entries, to orthonormal bases (n, R); None if many do."""
+    d, rank, seen = len(bases), bases[0].shape[1], ~np.isnan(A)
+    right = _contracted(np.where(seen, A, 0.0), bases)
+    if seen.all():
+        return right
+    pairs = [np.einsum("jr,js->jrs", Q, Q).reshape(len(Q), -1) for Q in bases]
+    table = _contracted(seen.astype(np.float64), pairs).reshape((rank, rank) * d)
+    order = [*range(0, 2 * d, 2), *range(1, 2 * d, 2)]
+    normal = table.transpose(order).reshape(rank**d, rank**d)
+    if np.linalg.cond(normal) > 1e12:
+        return None
+    return np.asarray(np.linalg.solve(normal, right.ravel())).reshape((rank,) * d)
 
 
 def factor_match(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> float:

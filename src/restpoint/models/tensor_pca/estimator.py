@@ -220,14 +220,8 @@ class SparseTensorPCA(
             )
         if remember:
             self._sample_mode, self._standardised = mode, used
-            self._remember_features(X, data)
+            remember_features(self, X, data, mode)
         return data, options
-
-    def _remember_features(self, X: Any, data: Data) -> None:
-        if len(data.sizes) == 2 and self._sample_mode == 0 and hasattr(X, "shape"):
-            validate_data(self, X, skip_check_array=True)
-        else:
-            self.n_features_in_ = int(np.prod(data.sizes)) // data.sizes[self._sample_mode]
 
     def _threads(self) -> Any:
         if self.n_jobs is None:
@@ -260,12 +254,10 @@ class SparseTensorPCA(
     def _warn(self, options: Options, fit: Fit) -> None:
         clock = options.task.clock
         if not fit.certified:
-            way_out = (
-                "" if clock.interrupted else f"; raise {'max_seconds' if clock.over else 'tol'}"
-            )
+            advice = "raise max_seconds" if clock.over else fit.advice
             warnings.warn(
                 f"SparseTensorPCA ended without a certificate: {clock.reason or fit.reason}. The best point so far is "
-                f"returned{way_out}",
+                f"returned{'' if clock.interrupted else f'; {advice}'}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -320,3 +312,11 @@ class SparseTensorPCA(
                 "X contains infinity; expected finite numbers, or NaN where an entry is missing"
             )
         return restandardised(array, self._standardised, mode, self.mode_names_)
+
+
+def remember_features(estimator: Any, X: Any, data: Data, mode: int) -> None:
+    """``n_features_in_``, and for matrices of samples ``feature_names_in_``, as scikit-learn has them."""
+    if len(data.sizes) == 2 and mode == 0 and hasattr(X, "shape"):
+        validate_data(estimator, X, skip_check_array=True)
+    else:
+        estimator.n_features_in_ = int(np.prod(data.sizes)) // data.sizes[mode]

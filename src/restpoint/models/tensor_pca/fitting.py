@@ -23,6 +23,8 @@ from restpoint.run import Status
 NOTHING = 1e-13
 # And so is a component of less than this, in units of the largest one before.
 NOISE = 1e-13
+# Components whose squares add up to more than so many times that of their sum nearly cancel.
+CANCELLING = 25.0
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,12 @@ class Fit:
     found: tuple[Found, ...]
     joint: joint.JointFit | None
     convergence: tuple[Convergence, ...]
+    advice: str = "raise tol"  # where it is not certified
 
 
 def fitted(data: Data, options: Options) -> Fit:
     """The components, in their conventions."""
-    so_far = _greedy(data, options)
+    so_far = greedy(data, options)
     several = len(so_far.found) > 1
     alive = not all(one.empty for one in so_far.found)
     if alive and ((several and options.deflation == "joint") or data.observed is not None):
@@ -74,19 +77,21 @@ def fitted(data: Data, options: Options) -> Fit:
     )
 
 
-def _together(data: Data, options: Options, so_far: _Progress) -> Fit:
+def _together(data: Data, options: Options, so_far: Progress) -> Fit:
     """All components refined; the weights of their vectors are then those of least squares, not shrunk by l1."""
     found = so_far.found
     start = so_far.vectors, np.array(so_far.weights)
     fit, weights, rho = refined(data, options, found, start)
+    gram = gram_of(data, fit.factors)
     return Fit(
         rows=fit.factors,
         points=fit.factors,
         weights=weights,
-        ratio=_explained(data, gram_of(data, fit.factors), weights),
+        ratio=_explained(data, gram, weights),
         certificate=fit.certificate,
         certified=fit.certified,
         reason=str(fit.status.value),
+        advice=_cancelling(gram, weights),
         iterations=fit.iterations + sum(f.iterations for f in found),
         rho=rho,
         found=tuple(found),
@@ -96,8 +101,8 @@ def _together(data: Data, options: Options, so_far: _Progress) -> Fit:
 
 
 @dataclass
-class _Progress:
-    """Components so far; ``vectors`` by mode, of length 1, and their weights are what is subtracted."""
+class Progress:
+    """Components so far, one after the other; ``vectors`` by mode, of length 1, and weights are what is subtracted."""
 
     found: list[Found]
     vectors: list[Blocks]
@@ -110,11 +115,15 @@ class _Progress:
         self.weights.append(0.0)
 
 
-def _greedy(data: Data, options: Options) -> _Progress:
-    """One component after the other; those to be refined later are subtracted as their least-squares refits."""
-    task, so_far = options.task, _Progress([], [], [])
-    later = options.deflation == "joint" and options.components > 1
-    for _ in range(options.components):
+def greedy(data: Data, options: Options, so_far: Progress | None = None) -> Progress:
+    """One component after the other; those to be refined later are subtracted as their least-squares refits.
+
+    ``so_far`` is gone on with, in place.
+    """
+    task, so_far = options.task, Progress([], [], []) if so_far is None else so_far
+    several = options.components > 1 or data.observed is not None
+    later = options.deflation == "joint" and several
+    for _ in range(options.components - len(so_far.found)):
         if so_far.found and so_far.found[-1].empty:
             so_far.repeat_last()
             continue
@@ -140,7 +149,7 @@ def _greedy(data: Data, options: Options) -> _Progress:
     return so_far
 
 
-def _next(data: Data, options: Options, so_far: _Progress) -> Task:
+def _next(data: Data, options: Options, so_far: Progress) -> Task:
     """The task of the next component."""
     first = options.task
     if options.deflation == "orthogonal":
@@ -153,14 +162,14 @@ def _next(data: Data, options: Options, so_far: _Progress) -> Task:
     return task if first.norm2 is None else replace(task, norm2=_rest(data, so_far))
 
 
-def _rest(data: Data, so_far: _Progress) -> float:
+def _rest(data: Data, so_far: Progress) -> float:
     """||A||^2 less what the components so far explain."""
     rows = [np.stack([xs[m] for xs in so_far.vectors]) for m in range(len(data.sizes))]
     gram, w = gram_of(data, rows, whole=True), np.array(so_far.weights)
     return max(0.0, float((data.norm2 or 0.0) - 2.0 * w @ gram.data + w @ gram.pairs @ w))
 
 
-def _refuse_nothing(data: Data, options: Options, so_far: _Progress) -> None:
+def _refuse_nothing(data: Data, options: Options, so_far: Progress) -> None:
     if data.norm2 is None or _rest(data, so_far) > NOTHING * data.norm2:
         return
     raise DataError(_nothing(options, len(so_far.found)))
@@ -186,6 +195,17 @@ def _oriented(options: Options, one: Found) -> Found:
     task = options.task
     turns = conventions.may_turn(task.sets, task.fixed, task.untied)
     return component.at_point(one, conventions.oriented(one.xs, turns))
+
+
+def _cancelling(gram: Gram, weights: np.ndarray) -> str:
+    """What to say of components that grow while their sum does not: a best fit need not exist."""
+    together = float(weights @ gram.pairs @ weights)
+    if not float(np.sum(weights**2)) > CANCELLING * together:
+        return Fit.advice
+    return (
+        f"components nearly cancel (weights up to {np.max(weights):.3g} for a sum of norm {together**0.5:.3g}), so "
+        "that there may be no best fit: take fewer of them, rho > 0, or nonneg"
+    )
 
 
 def _explained(data: Data, gram: Gram, weights: np.ndarray) -> np.ndarray:

@@ -17,13 +17,14 @@ def masks(
     share: float | None = None,
     keep: int = 1,
     centred: Sequence[int] = (),
+    sample: int = 0,
 ) -> list[np.ndarray]:
     """``folds`` sets of held-out entries, as sorted flat indices into ``seen``, the array of what is observed.
 
     Without ``share`` they are the parts of a random partition of the observed entries; with it, each holds out this
     share of them, anew at random. Afterwards entries are given back until every slice of every mode has ``keep``
     entries left, or all that were ever observed there; so has, with ``keep`` = 1, every fibre along a mode in
-    ``centred``, because its mean is taken.
+    ``centred``, because its mean is taken. ``sample`` is the mode of the samples, for a message.
 
     >>> import numpy as np
     >>> seen = np.ones((2, 3), dtype=bool)
@@ -31,6 +32,8 @@ def masks(
     [[3, 4], [0, 2], [1, 5]]
     """
     places = np.flatnonzero(seen)
+    if share is None and folds > len(places):
+        raise _too_few(seen, folds, keep, sample)
     groups = [(_slices(seen.shape, places, m), keep) for m in range(seen.ndim)]
     groups += [(_fibres(seen.shape, places, m), 1) for m in centred]
     if share is None:
@@ -46,11 +49,16 @@ def masks(
             drawn.append(out)
     found = [places[_given_back(out, groups, rng)] for out in drawn]
     if not all(len(own) for own in found):
-        raise DataError(
-            f"X has {len(places)} observed entries, too few to hold some out {folds} times and to leave {keep} in "
-            "every slice; ask for fewer folds or components"
-        )
+        raise _too_few(seen, folds, keep, sample)
     return found
+
+
+def _too_few(seen: np.ndarray, folds: int, keep: int, sample: int) -> DataError:
+    samples = seen.shape[sample]
+    return DataError(
+        f"X has {np.count_nonzero(seen)} observed entries in {samples} sample(s) of {seen.size // samples} feature(s), "
+        f"too few to hold some out {folds} times and to leave {keep} in every slice; ask for fewer folds or components"
+    )
 
 
 def _given_back(

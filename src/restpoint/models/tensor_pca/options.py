@@ -29,6 +29,7 @@ class Options:
     task: Task
     deflation: str
     plain: bool  # unit balls, or their nonnegative parts, with l1 or nothing
+    sweeps: int = 2000  # at most, of a joint refinement
 
 
 def options_of(params: dict[str, Any], data: Data, clock: Clock) -> Options:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from restpoint.models.tensor_pca.entries import Entries
@@ -11,6 +13,8 @@ from restpoint.problem import Blocks
 
 # Strong entries that are looked at, entries of the small tensors around all of them, and nonzeros a mode.
 SCREENED, AROUND, SIDE = 2000, 3_000_000, 12
+# In a small tensor, one of so many of its entries, and so many times its size.
+ONE_OF, TIMES = 16, 30
 # The best of them are polished: so many at most, and so many entries gathered at a time.
 POLISHED, GATHERED = 40, 4_000_000
 
@@ -27,7 +31,8 @@ def screened(task: Task, least: float) -> Blocks | None:
     entries = task.entries
     if entries is None or not task.untied:
         return None
-    index = entries.strongest(min(SCREENED, 100 * task.starts))
+    total = math.prod(entries.sizes)
+    index = entries.strongest(min(SCREENED, 100 * task.starts, max(100, total // ONE_OF)))
     if entries.tensor is None or not len(index[0]):
         return axes(index, task)
     chosen = _around(entries, index)
@@ -59,7 +64,8 @@ def axes(index: tuple[np.ndarray, ...], task: Task) -> Blocks | None:
 def _around(entries: Entries, index: tuple[np.ndarray, ...]) -> list[np.ndarray]:
     """In each mode the indices of the largest entries of the fibres through the strong entries."""
     d = len(entries.sizes)
-    side = max(2, min(SIDE, int((AROUND / len(index[0])) ** (1.0 / d))))
+    gathered = min(AROUND, TIMES * math.prod(entries.sizes))
+    side = max(2, min(SIDE, int((gathered / len(index[0])) ** (1.0 / d))))
     return [
         np.argpartition(np.abs(entries.fibres(index, m)), n - min(side, n), axis=1)[
             :, n - min(side, n) :

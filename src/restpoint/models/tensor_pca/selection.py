@@ -23,10 +23,13 @@ def criterion(task: Task, weights: np.ndarray, counts: np.ndarray, norm2: float)
     without which the largest of n entries of noise are taken in too often. N counts observed entries. Zero has
     ``N log(||A||^2/N)``.
     """
-    N = task.count
     rss = np.maximum(norm2 - weights**2, 1e-14 * norm2)
-    price = np.array([math.log(N) + 2.0 * math.log(max(2, n)) for n in task.sizes])
-    return N * np.log(rss / N) + counts @ price
+    return task.count * np.log(rss / task.count) + counts @ prices(task)
+
+
+def prices(task: Task) -> np.ndarray:
+    """What a nonzero of every block costs."""
+    return np.array([math.log(task.count) + 2.0 * math.log(max(2, n)) for n in task.sizes])
 
 
 def supports(xs: Blocks) -> np.ndarray:

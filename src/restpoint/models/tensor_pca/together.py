@@ -15,6 +15,7 @@ from restpoint.models.tensor_pca.data import Data
 from restpoint.models.tensor_pca.options import Options
 from restpoint.problem import Blocks
 from restpoint.run import Status
+from restpoint.sets import NonnegativeBall
 from restpoint.smooth import CanonicalPolyadic
 
 # A component is not asked to bear more than this share of its own rho_max.
@@ -50,7 +51,7 @@ def refined(
     if options.wish.rho == "auto" and data.norm2:
         best = _by_bic(data, options, best, _others(found, high, low))
     fit, rho = best
-    arranged = _arranged(data.polyadic, fit, options, rho, _tolerance(data, options, start[1]))
+    arranged = _arranged(data.polyadic, fit, options, rho, tolerance_of(data, options, start[1]))
     return Refined(*arranged, np.tile(rho, (len(found), 1)))
 
 
@@ -88,21 +89,61 @@ def _on_supports(
 ) -> tuple[joint.JointFit, np.ndarray] | None:
     """Least squares over the observed entries on the supports that l1 chose; None where a slice of these has none.
 
-    With missing entries l1 does not shrink all alike: an entry of x_i loses the more, the less of
-    its slice is observed.
+    With missing entries l1 does not shrink all alike: an entry of x_i loses the more, the less of its slice is
+    observed, and may have been left out for that. So entries are exchanged as long as the criterion falls.
     """
     vectors, weights = start
-    index = [np.flatnonzero(x) for x in vectors[0]]
+    best, price = _least_squares_on(data, options, vectors[0], weights), np.inf
+    while best is not None:
+        now = _price(data, options, best[0])
+        if not now < price or options.task.clock.over:
+            break
+        kept, price = best, now
+        chosen = _worth_their_price(data, options, best[0])
+        if all(
+            np.array_equal(x != 0, y[0] != 0) for x, y in zip(chosen, best[0].factors, strict=True)
+        ):
+            break
+        best = _least_squares_on(data, options, chosen, best[1])
+    return None if price == np.inf else kept
+
+
+def _worth_their_price(data: Data, options: Options, fit: joint.JointFit) -> Blocks:
+    """The entries of every vector that lower the error by more than the criterion asks of a nonzero.
+
+    The other modes fixed, the entry j of the vector a is best at b_j / Q_j, which lowers the squared error by b_j^2 /
+    Q_j: more than is needed where N log(1 + that / RSS) exceeds its price. Modes without l1 keep all entries.
+    """
+    task, (w,) = options.task, fit.weights
+    smooth, found = data.polyadic.reweighted(fit.weights), []
+    sweep, rss = smooth.sweep(fit.xs), 2.0 * float(smooth.value(fit.xs))
+    for i, (x, ratio, price) in enumerate(
+        zip(fit.xs, task.free, selection.prices(task), strict=True)
+    ):
+        terms = sweep.mode(i)
+        b, Q = terms.linear[0], terms.pairs[0, 0]
+        known = (Q > 0.0) & ((b > 0.0) | (not isinstance(task.sets[i], NonnegativeBall)))
+        a = np.where(known, b / np.where(known, Q, 1.0), 0.0)
+        worth = task.count * np.log1p(a * b / rss) > price if ratio else known
+        found.append(np.where(worth, a, 0.0) if worth.any() else w * x)
+    return tuple(found)
+
+
+def _least_squares_on(
+    data: Data, options: Options, xs: Blocks, weights: np.ndarray
+) -> tuple[joint.JointFit, np.ndarray] | None:
+    """Least squares over the observed entries on the supports of ``xs``, from there."""
+    index = [np.flatnonzero(x) for x in xs]
     small = data.observed[np.ix_(*index)]  # type: ignore[index]
     seen = ~np.isnan(small)
     axes = range(seen.ndim)
     if not all(seen.any(axis=tuple(k for k in axes if k != m)).all() for m in axes):
         return None
     A, rho = CanonicalPolyadic(small, [1.0]), np.zeros(len(index))
-    tolerance = _tolerance(data, options, weights)
-    own = [x[None, i] for x, i in zip(vectors[0], index, strict=True)]
+    tolerance = tolerance_of(data, options, weights)
+    own = [x[None, i] for x, i in zip(xs, index, strict=True)]
     fit, found = _arranged(
-        A, _refined(A, options, (weights, own), rho, tolerance), options, rho, tolerance
+        A, refine(A, options, (weights, own), rho, tolerance), options, rho, tolerance
     )
     whole = [np.zeros((1, n)) for n in data.sizes]
     for x, i, y in zip(whole, index, fit.factors, strict=True):
@@ -115,17 +156,19 @@ def _joint(
 ) -> joint.JointFit:
     vectors, weights = start
     factors = [np.stack([v[m] for v in vectors]) for m in range(len(data.sizes))]
-    tolerance = _tolerance(data, options, weights)
-    return _refined(data.polyadic, options, (weights, factors), rho, tolerance)
+    tolerance = tolerance_of(data, options, weights)
+    return refine(data.polyadic, options, (weights, factors), rho, tolerance)
 
 
-def _refined(
+def refine(
     A: CanonicalPolyadic,
     options: Options,
     start: tuple[np.ndarray, list[np.ndarray]],
     rho: np.ndarray,
     tolerance: float,
+    aim: float | None = None,
 ) -> joint.JointFit:
+    """From there, to ``tolerance``, and on to ``aim``: default: to what costs little more."""
     clock = options.task.clock
 
     def run() -> joint.JointFit:
@@ -135,7 +178,8 @@ def _refined(
             rho=rho,
             sets=options.task.sets,
             eps=tolerance,
-            aim=max(TIGHTER * tolerance, SMALLEST),
+            aim=max(TIGHTER * tolerance, SMALLEST) if aim is None else aim,
+            max_outer=options.sweeps,
             max_seconds=clock.left,
         )
 
@@ -160,9 +204,9 @@ def _arranged(
     return joint.rearranged(fit, A, fit.weights[order], rows, **asked), weights[order]
 
 
-def _tolerance(data: Data, options: Options, weights: np.ndarray) -> float:
+def tolerance_of(data: Data, options: Options, weights: np.ndarray) -> float:
     """tol in units of the largest component: where there is much noise, ||X||^2 is no scale for what is found in it."""
-    share = float(np.max(weights)) ** 2 / data.norm2 if data.norm2 else 1.0
+    share = (float(np.max(weights)) ** 2 / data.norm2 if data.norm2 else 0.0) or 1.0
     return float(np.clip(options.task.tol * share, SMALLEST, options.task.tol))
 
 
