@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +48,10 @@ def parameter_value(name: str, value: Any) -> Array:
 
 
 class Parametric:
-    """Base of frozen dataclasses with batch-shaped parameters; nested ones are handled with them."""
+    """Base of frozen dataclasses with batch-shaped parameters; nested ones are handled with them.
+
+    What is found out about the fields is kept: it is asked for at every door, and fields never change.
+    """
 
     event_ndim: int = 1
 
@@ -69,7 +73,8 @@ class Parametric:
     def __hash__(self) -> int:
         return hash((type(self), *(None if is_array(v) else v for v in _fields(self))))
 
-    def _parameters(self) -> dict[str, int]:
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
         """The event rank of every parameter field that holds an array."""
         ranks = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -78,6 +83,7 @@ class Parametric:
                 ranks[field.name] = self.event_ndim if kind == "event" else 0
         return ranks
 
+    @cached_property
     def _nested(self) -> dict[str, Any]:
         """The fields that are Parametric themselves, or tuples of such."""
         found = {}
@@ -89,16 +95,18 @@ class Parametric:
                 found[field.name] = value
         return found
 
-    @property
+    @cached_property
     def batch_shape(self) -> tuple[int, ...]:
         """The common batch shape of all parameters; () when nothing differs between starts."""
         shapes = []
-        for name, rank in self._parameters().items():
+        for name, rank in self._ranks.items():
             shape = getattr(self, name).shape
             shapes.append(shape[: max(0, len(shape) - rank)])
-        for value in self._nested().values():
+        for value in self._nested.values():
             parts = value if isinstance(value, tuple) else (value,)
             shapes.extend(part.batch_shape for part in parts)
+        if not any(shapes):
+            return ()
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError as error:
@@ -139,8 +147,8 @@ class Parametric:
         )
 
     def _rebuild(self, change: Any, recurse: Any) -> Self:
-        changes = {n: change(getattr(self, n), rank) for n, rank in self._parameters().items()}
-        for name, value in self._nested().items():
+        changes = {n: change(getattr(self, n), rank) for n, rank in self._ranks.items()}
+        for name, value in self._nested.items():
             changes[name] = (
                 tuple(recurse(part) for part in value)
                 if isinstance(value, tuple)

@@ -23,6 +23,8 @@ LARGEST_UNFOLDED_SIDE = 2000
 MOST_WORK = 40_000_000_000
 # Entries of a tensor that are unfolded at a time.
 PIECE = 2_000_000
+# A rough bound: so many steps of the power method propose, and so much above it, then more, is tried.
+POWERS, ABOVE, TRIES = 12, 1.05, 6
 # Far above the backward error of a symmetric eigenvalue solver, in units of the side times ||Q||_F.
 SOLVER_ERROR = 1e-12
 
@@ -51,8 +53,38 @@ def largest_eigenvalue_between(Q: np.ndarray) -> tuple[float, float]:
     except OverflowError:
         low = -math.inf
     high = unscaled(min(bounds), exponent)
+    if side > LARGEST_EXACT_SIDE or _rounded_gershgorin(Q) > high:
+        return low, high
     # Not of the scaled matrix, whose smallest entries may have become 0: this one decides the sign.
-    return low, min(high, _gershgorin(Q)) if side <= LARGEST_EXACT_SIDE else high
+    return low, min(high, _gershgorin(Q))
+
+
+def semidefinite_bound(Q: np.ndarray, share: float) -> float | None:
+    """An upper bound on lambda_max of a symmetric matrix, some per cent above it, for Q >= -share ||Q||_2 I.
+
+    None where that is not proved. Costs two Cholesky factorisations and a few products, far less than eigenvalues.
+    """
+    scaled, exponent = _scaled(Q)
+    side = Q.shape[0]
+    if side > LARGEST_SIDE:
+        return None
+    x = scaled[int(np.argmax(np.diagonal(scaled)))]
+    size = 0.0
+    for _ in range(POWERS):
+        norm = float(np.sqrt(x @ x))
+        if not norm > 0.0:
+            return None
+        x = scaled @ (x / norm)
+        size = float(np.sqrt(x @ x))
+    shift = 0.5 * share * size
+    below = _below_zero(scaled, shift)
+    if below is None or below - shift > 0.5 * shift:
+        return None
+    for tried in range(TRIES):
+        above = _below_zero(-scaled, size * ABOVE ** (2**tried))
+        if above is not None:
+            return unscaled(above, exponent)
+    return None
 
 
 def squared_spectral_norm(A: np.ndarray, *, largest_side: int = LARGEST_SIDE) -> float:
@@ -155,6 +187,15 @@ def _gershgorin(Q: np.ndarray) -> float:
     return math.nextafter(largest, math.inf) if largest > 0 else largest
 
 
+def _rounded_gershgorin(Q: np.ndarray) -> float:
+    """The same by rounded sums, and not above it: tells whether the exact sums, which are slow, can be of use."""
+    with np.errstate(all="ignore"):
+        size, diagonal = np.abs(Q), np.diagonal(Q)
+        sums = np.sum(size, axis=-1)
+        lost = gamma(len(Q) + 4) * sums
+        return float(np.max(diagonal - np.abs(diagonal) + (sums - lost)))
+
+
 def _proved_by_cholesky(Q: np.ndarray) -> tuple[float, float]:
     """The solver's estimate, and shift + error such that fl(shift I - Q) has a Cholesky factor; infinite without."""
     side = Q.shape[0]
@@ -164,17 +205,24 @@ def _proved_by_cholesky(Q: np.ndarray) -> tuple[float, float]:
         return -math.inf, math.inf
     margin = UNIT_ROUNDOFF * side * (abs(estimate) + float(np.max(np.abs(Q))))
     for _ in range(16):
-        shift = estimate + margin
-        shifted = -Q
-        shifted[np.diag_indices(side)] += shift
-        try:
-            np.linalg.cholesky(shifted)
-        except np.linalg.LinAlgError:
-            margin *= 8.0
-            continue
-        # The factor R has |R'R - shifted| <= gamma_{n+1}/(1 - gamma_{n+1}) sqrt(t_ii t_jj) (Demmel),
-        # so lambda_min(shifted) >= -that times trace(shifted); the diagonal was rounded once.
-        error = gamma(2 * side + 4) * float(np.trace(shifted))
-        error += 2.0 * UNIT_ROUNDOFF * float(np.max(np.abs(np.diagonal(shifted))))
-        return estimate, shift + 1.001 * error + 2.0 * UNIT_ROUNDOFF * abs(shift)
+        proved = _below_zero(-Q, estimate + margin)
+        if proved is not None:
+            return estimate, proved
+        margin *= 8.0
     return estimate, math.inf
+
+
+def _below_zero(Q: np.ndarray, shift: float) -> float | None:
+    """How far below 0 an eigenvalue of Q may be at most: about shift, if fl(Q + shift I) has a Cholesky factor."""
+    side = Q.shape[0]
+    shifted = Q.copy()
+    shifted[np.diag_indices(side)] += shift
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return None
+    # The factor R has |R'R - shifted| <= gamma_{n+1}/(1 - gamma_{n+1}) sqrt(t_ii t_jj) (Demmel),
+    # so lambda_min(shifted) >= -that times trace(shifted); the diagonal was rounded once.
+    error = gamma(2 * side + 4) * float(np.trace(shifted))
+    error += 2.0 * UNIT_ROUNDOFF * float(np.max(np.abs(np.diagonal(shifted))))
+    return shift + 1.001 * error + 2.0 * UNIT_ROUNDOFF * abs(shift)

@@ -11,7 +11,7 @@ import numpy as np
 
 from restpoint.array import UNIT_ROUNDOFF, Array, gamma, namespace, product_up, to_host, truth
 from restpoint.errors import DataError, ShapeError
-from restpoint.kernels.spectra import largest_eigenvalue_between
+from restpoint.kernels.spectra import largest_eigenvalue_between, semidefinite_bound
 from restpoint.smooth import _bounds, _checks
 from restpoint.smooth._rounding import SLACK, is_double, underflow
 from restpoint.smooth.base import Blocks, Curvature, Facts, Smooth
@@ -25,9 +25,9 @@ class Quadratic(Smooth):
 
     Only the symmetric part of Q matters and only it is kept: Q itself if it is symmetric, else (Q + Q')/2 in float64,
     because the mean of two float32 numbers rarely is one. Joint constant, p = 2: lambda_max(Q)^+, proved in spite of
-    rounding; it costs one eigenvalue problem, when first asked for. Concave
-    if lambda_max <= 0, convex if lambda_min >= 0; a semidefinite matrix that rounding cannot tell from an
-    indefinite one (Q = -A'A) may be declared ``concave`` or ``convex``. A gradient costs one product with Q.
+    rounding; it costs one eigenvalue problem, when first asked for (none where f is declared concave). Concave if
+    lambda_max <= 0, convex if lambda_min >= 0; a semidefinite matrix that rounding cannot tell from an indefinite one
+    (Q = -A'A) may be declared ``concave`` or ``convex``. A gradient costs one product with Q.
     Theory E2 to E4 (constants), A12 (rounding: gamma_{n+2} (|Q||x| + |b|)).
 
     >>> f = Quadratic([[2.0, 0.0], [0.0, -1.0]], [1.0, 0.0])
@@ -103,12 +103,16 @@ class Quadratic(Smooth):
     def _spectrum(self) -> tuple[float, float, float]:
         """A lower bound on the smallest eigenvalue, an upper and a lower bound on the largest one."""
         Q = np.asarray(to_host(self.Q), dtype=np.float64)
+        # What rounding the entries of Q, to its dtype, can have moved an eigenvalue by, and more.
+        unit = max(1e-10, 4.0 * float(namespace(self.Q).finfo(self.Q.dtype).eps)) * Q.shape[0]
+        if self._declared_concave and self._lost == 0.0:
+            bound = semidefinite_bound(-Q, unit)
+            if bound is not None:
+                return -bound, 0.0, 0.0
         attained, largest = self._widened(*largest_eigenvalue_between(Q))
         attained_down, largest_down = self._widened(*largest_eigenvalue_between(-Q))
         smallest = -largest_down
-        # What rounding the entries of Q, to its dtype, can have moved an eigenvalue by, and more.
-        unit = max(1e-10, 4.0 * float(namespace(self.Q).finfo(self.Q.dtype).eps))
-        invisible = unit * Q.shape[0] * max(-smallest, largest)
+        invisible = unit * max(-smallest, largest)
         for name, declared, excess in (
             ("concave", self._declared_concave, attained),
             ("convex", self._declared_convex, attained_down),
