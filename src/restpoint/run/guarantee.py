@@ -11,6 +11,7 @@ from restpoint.methods import (
     BlockMethod,
     Continuation,
     Method,
+    Momentum,
     State,
     Trials,
     Universal,
@@ -63,6 +64,10 @@ def guarantee(
         return _after_continuation(
             problem, method, xs, eps=eps, value=value, tried=tried, measure=measure
         )
+    if isinstance(method, Momentum):  # at most as many steps are refused as are kept
+        return guarantee(
+            problem, method.method, xs, eps=eps, value=value, measure=measure
+        ).with_trials(0.0)
     if not isinstance(method, BlockMethod):
         return Bound.none(f"no theorem is known for {type(method).__name__}")
     if not method.exact:

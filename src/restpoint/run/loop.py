@@ -283,11 +283,11 @@ class Loop:
 
     def _judge_progress(self, value: np.ndarray, gap: np.ndarray) -> None:
         rows, stop = self.rows, self.stop
-        same = (value == rows.value) & (gap == rows.gap)
-        refused = np.zeros_like(same)
-        if same.any():  # a refused trial changes only what the next one will be: no step was made
-            alike = same & _alike(self.state.memory, self.previous.memory)
-            same, refused = alike, same & ~alike
+        still = value == rows.value
+        same, refused = still & (gap == rows.gap), np.zeros_like(still)
+        if still.any():  # a refused trial changes what the next one will be, and perhaps the gap: no step was made
+            alike = still & _alike(self.state.memory, self.previous.memory)
+            same, refused = same & alike, still & ~alike
         rows.unchanged = np.where(same, rows.unchanged + 1, 0)
         if stop.patience is not None:
             self._finish(rows.active & (rows.unchanged >= stop.patience), Status.STALLED)
