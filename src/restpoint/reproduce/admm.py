@@ -51,6 +51,10 @@ class AmesHong(ABC):
         self.beta, self.weights, self._below = float(beta), weights, -weights
 
     @abstractmethod
+    def phi(self, x: np.ndarray) -> float:
+        """The objective at a point."""
+
+    @abstractmethod
     def coefficients(self, x: np.ndarray) -> np.ndarray:
         """Kx."""
 
@@ -133,9 +137,12 @@ class Explicit(AmesHong):
             raise DataError(
                 f"beta must exceed the largest eigenvalue of H, got {beta:.6g}: the subproblem in x has no solution"
             ) from error
-        self.K, self.T = K, cho_solve(factor, K.T)
+        self.H, self.K, self.T = H, K, cho_solve(factor, K.T)
         self._joined = K @ self.T if len(K) <= JOINED else None
         self._half = np.empty(len(H))
+
+    def phi(self, x: np.ndarray) -> float:
+        return float(-0.5 * (x @ self.H @ x) + self.weights @ np.abs(self.K @ x))
 
     def coefficients(self, x: np.ndarray) -> np.ndarray:
         return self.K @ x
@@ -167,6 +174,10 @@ class Thin(AmesHong):
         # With q projected: (I + F C F') q / beta in two more products with factors.
         self._inner = np.linalg.inv(self.beta * np.eye(len(gram)) - gram)
         self._both = np.hstack([Q, self.F])
+
+    def phi(self, x: np.ndarray) -> float:
+        scores = x @ self.F
+        return float(-0.5 * (scores @ scores) + self.weights @ np.abs(x))
 
     def coefficients(self, x: np.ndarray) -> np.ndarray:
         return np.array(x, dtype=np.float64)
