@@ -48,10 +48,11 @@ def test_info_json_as_a_process_is_json():
     assert done.stderr == ""
 
 
-def test_a_tiny_table_as_a_process(tmp_path):
+@pytest.mark.parametrize(("table", "lines"), [("table1", 5), ("table2", 3 * 7)])
+def test_a_tiny_table_as_a_process(tmp_path, table, lines):
     done = call(
         "reproduce",
-        "table1",
+        table,
         "--instances",
         "2",
         "--sizes",
@@ -62,13 +63,13 @@ def test_a_tiny_table_as_a_process(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
-    assert content == json.loads((tmp_path / "table1.json").read_text())
+    assert content == json.loads((tmp_path / f"{table}.json").read_text())
     assert content["instances"] == {"3": 2, "4": 2}
     # No terminal, no progress: one line says where the files are.
     assert done.stderr.startswith("written: ")
     assert done.stderr.count("\n") == 1
-    with (tmp_path / "table1.csv").open(newline="") as file:
-        assert len(list(csv.DictReader(file))) == 2 * 2 * 5
+    with (tmp_path / f"{table}.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))) == 2 * 2 * lines
 
 
 def test_wrong_input_as_a_process_is_one_line_and_status_2(tmp_path):
@@ -92,6 +93,8 @@ def test_wrong_input_as_a_process_is_one_line_and_status_2(tmp_path):
         (["reproduce", "table1", "--workers", "-1"], "workers must be a whole number >= 1"),
         (["reproduce", "table1", "--seed", "-1"], "seed must be a whole number >= 0"),
         (["reproduce", "table1", "--color"], "--color"),
+        (["reproduce", "table2", "--sizes", "50,50"], "sizes must be different numbers"),
+        (["reproduce", "table2", "--instances", "0"], "instances must be a whole number >= 1"),
         (["reproduce", "table9"], "table9"),
         (["reproduce"], "Missing command"),
         (["conquer"], "conquer"),
