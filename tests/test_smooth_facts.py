@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from restpoint.errors import DataError
-from restpoint.kernels.spectra import largest_eigenvalue, squared_spectral_norm
+from restpoint.kernels.spectra import (
+    largest_eigenvalue,
+    largest_eigenvalue_between,
+    semidefinite_bound,
+    squared_spectral_norm,
+)
 from restpoint.sets import Box, L2Ball, Simplex
 from restpoint.smooth import (
     Curvature,
@@ -407,3 +412,39 @@ def test_block_facts_of_sums():
     assert facts.joint is None
     assert not facts.block_concave
     assert Sum(form, form).facts([L2Ball(), L2Ball()]).block_concave
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1.0, 1e100])
+@pytest.mark.parametrize(("size", "rank"), [(1, 1), (7, 3), (40, 40), (60, 2)])
+def test_a_form_declared_concave_is_bounded_without_eigenvalues(size, rank, scale):
+    factor = np.random.default_rng(size).standard_normal((size, rank))
+    Q = -scale * (factor @ factor.T)
+    Q = 0.5 * Q + 0.5 * Q.T
+    largest = float(np.linalg.eigvalsh(-Q / scale)[-1]) * scale
+    bound = semidefinite_bound(-Q, 1e-10 * size)
+    assert largest <= bound <= 1.5 * largest
+    facts = Quadratic(Q, concave=True).facts([L2Ball()])
+    assert facts.concave
+    assert -0.75 * largest <= facts.lower_bound <= -0.5 * largest
+    assert semidefinite_bound(Q, 1e-10 * size) is None  # of the other sign
+    assert (
+        semidefinite_bound(-Q + 1e-3 * largest * _corner(size), 1e-10 * size) is None or size == 1
+    )
+
+
+def _corner(size):
+    """Indefinite: entries beside the diagonal alone."""
+    M = np.zeros((size, size))
+    M[0, -1] = M[-1, 0] = -1.0 if size > 1 else 0.0
+    return M * 1e6
+
+
+def test_exact_row_sums_still_decide_the_sign():
+    # Diagonally dominant with zero row sums: lambda_max is exactly 0, which no factorisation can tell.
+    Q = np.array([[-2.0, 1.0, 1.0], [1.0, -2.0, 1.0], [1.0, 1.0, -2.0]])
+    assert largest_eigenvalue_between(Q)[1] == 0.0
+    random = np.random.default_rng(0).standard_normal((30, 30))
+    low, high = largest_eigenvalue_between(random + random.T)
+    exact = float(np.linalg.eigvalsh(random + random.T)[-1])
+    assert low <= exact <= high
+    assert high == pytest.approx(exact, rel=1e-10)
