@@ -26,6 +26,8 @@ from restpoint.models.tensor_pca.table import Table
 
 # The grid of an automatic rho, in units of rho_max_.
 FRACTIONS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.0)
+# Errors that differ by less are the same: the fits are not settled to more.
+RESOLVED = 1e-6
 # How many times the samples are split in two halves.
 SPLITS = 3
 # Options of the estimator that the missing-data path does not have.
@@ -266,7 +268,8 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
         least = int(np.argmin(error))
         if not np.isfinite(error[least]):
             return None
-        allowed = error[least] + (np.nan_to_num(table["se"][least]) if self.one_se else 0.0)
+        near = max(RESOLVED, float(np.nan_to_num(table["se"][least])) if self.one_se else 0.0)
+        allowed = error[least] + near
         lines = np.flatnonzero(error <= allowed)
         return int(lines[np.lexsort((-table["rho"][lines], table["n_components"][lines]))[0]])
 
