@@ -11,6 +11,7 @@ import restpoint as rp
 from restpoint.errors import CapabilityError, DataError, ShapeError
 from restpoint.models.tensor_pca import joint
 from restpoint.models.tensor_pca._components import best_vector
+from restpoint.models.tensor_pca._joint_task import task_of
 from restpoint.models.tensor_pca._weights import Gram, best_weights
 from restpoint.models.tensor_pca.joint import explained, observed_gram, refine
 from restpoint.sets import L2Ball, NonnegativeBall
@@ -233,6 +234,68 @@ def test_other_units_give_the_same_components(scale):
     for X, Y in zip(one.factors, other.factors, strict=True):
         np.testing.assert_array_equal(X != 0.0, Y != 0.0)
         np.testing.assert_allclose(X, Y, rtol=0, atol=1e-7)
+
+
+class TestTolerances:
+    def test_it_goes_on_to_the_aim_if_that_costs_little(self):
+        rng = np.random.default_rng(8)
+        sizes = (9, 8, 7)
+        A = noisy(rng, composed(np.array([3.0, 2.0]), congruent(rng, sizes, 2, 0.4)), 0.2)
+        weights, factors = start(rng, sizes, 2)
+        short, long = (refine(A, weights, factors, eps=1e-5, aim=aim) for aim in (1e-5, 1e-9))
+        assert short.certified
+        assert long.certified
+        assert long.eps == short.eps
+        assert long.certificate.max <= 1e-3 * short.eps
+        assert short.iterations < long.iterations <= 1.5 * short.iterations + 10
+
+    def test_what_cannot_reach_the_aim_is_certified_all_the_same(self):
+        e, f = np.eye(3)[:2]
+        A = sum(
+            np.einsum("a,b,c->abc", *v) for v in ((e, e, f), (e, f, e), (f, e, e))
+        )  # no best fit
+        rng = np.random.default_rng(0)
+        weights, factors = start(rng, A.shape, 2)
+        slow = refine(A, weights, factors, eps=1e-2, aim=1e-12)
+        assert slow.certified
+        assert slow.iterations < 500
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_after_a_refused_certificate_f_falls_as_the_theorem_says(name):
+    rho, sets, missing = CASES[name]
+    rng = np.random.default_rng(2)
+    sizes = (6, 5, 7)
+    A = noisy(rng, np.abs(composed(np.array([3.0, 2.0]), congruent(rng, sizes, 2, 0.4))), 0.3)
+    A[rng.random(sizes) < missing] = np.nan
+    task = task_of(rp.smooth.CanonicalPolyadic(A, [1.0]), rho, sets, 1e-9, 50)
+    for _ in range(20):
+        run = joint._Run(task, *joint.start(task.sets, sizes, *start(rng, sizes, 2)))
+        for _ in range(4):
+            proof = task.proof(run.best)
+            run._refused(proof, run.best)
+            gap, lead = float(proof.certificate.max), run.lead
+            blocks = proof.certificate.per_block
+            assert blocks[lead[0] * 2 + lead[1]] == gap
+            D = 4.0 * np.max(run.best.weights) ** 2
+            least = gap**2 / (2 * D) if gap <= D else gap - D / 2
+            new = run._swept(run.best, lead)
+            assert run.best.value - new.value >= least - 1e-12
+            run._keep(new)
+
+
+def test_the_bound_names_theorem_and_constants():
+    rng = np.random.default_rng(1)
+    sizes = (6, 5, 4)
+    fit = refine(
+        noisy(rng, composed(np.array([3.0]), congruent(rng, sizes, 1, 0.0)), 0.2),
+        *start(rng, sizes, 1),
+    )
+    assert "theory A13" in fit.bound.statement
+    assert "theory A6 does not apply" in str(fit.bound)
+    assert fit.bound.constants["D"] == pytest.approx(4.0 * fit.heaviest**2)
+    assert fit.bound.constants["delta"] == fit.trace[0]
+    assert fit.refusals <= fit.bound.count
 
 
 class TestZeros:

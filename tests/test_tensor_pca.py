@@ -1,6 +1,8 @@
 """SparseTensorPCA: planted components, conventions, certificates."""
 
 import pickle
+import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +12,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import restpoint as rp
 from planted import planted, planted_rank, same_supports
+from restpoint.errors import DataError
 from restpoint.models import SparseTensorPCA
+from restpoint.models.tensor_pca import joint, screening, selection
+from restpoint.models.tensor_pca.clock import Clock
+from restpoint.run.loop import Loop
 
 # Checks of scikit-learn that do not apply, and why.
 EXEMPT = {
@@ -48,27 +54,98 @@ def test_strong_entries_show_what_unfoldings_do_not():
     assert same_supports(model, xs)
 
 
-def test_units_of_the_data_change_nothing(cube):
-    fits = [SparseTensorPCA().fit(c * cube[0]) for c in (1e-9, 1.0, 1e9)]
-    for c, other in zip((1e-9, 1.0, 1e9), fits, strict=True):
+SMALL, _, _ = planted_rank(14, 2, 24.0, seed=1, nonzeros=3)
+
+
+def holes(A, share=0.3):
+    """The same with missing entries."""
+    return np.where(np.random.default_rng(0).random(A.shape) < share, np.nan, A)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"n_components": 2},
+        {"n_components": 2, "nonneg": ["mode0"]},
+        {"n_components": 2, "deflation": "orthogonal"},
+        {"n_nonzero": 3},
+        {"n_components": 2, "n_nonzero": [3, None, 2], "deflation": "subtract"},
+    ],
+)
+def test_units_change_neither_supports_nor_status(options, missing):
+    if missing and ("n_nonzero" in options or "deflation" in options):
+        return
+    A = holes(SMALL) if missing else SMALL
+    fits = [SparseTensorPCA(starts=5, **options).fit(c * A) for c in (1.0, 1e-9, 1e9)]
+    for c, other in zip((1e-9, 1e9), fits[1:], strict=True):
         assert other.certified_
-        for mine, theirs in zip(fits[1].support_, other.support_, strict=True):
+        assert other.weights_ / c == pytest.approx(fits[0].weights_, rel=1e-6)
+        assert other.rho_ / c == pytest.approx(fits[0].rho_, rel=1e-6)
+        assert other.rho_max_ / c == pytest.approx(fits[0].rho_max_, rel=1e-6)
+        for mine, theirs in zip(fits[0].support_, other.support_, strict=True):
             assert np.array_equal(mine, theirs)
-        assert other.weights_ / c == pytest.approx(fits[1].weights_, rel=1e-6)
-        assert other.rho_max_ / c == pytest.approx(fits[1].rho_max_, rel=1e-6)
 
 
-def test_certificate_is_about_the_vectors_returned(cube, fit):
-    A, _ = cube
+@pytest.mark.parametrize("seed", [0, 2])
+def test_certificate_is_about_the_vectors_returned(seed):
+    A, _ = planted((20, 18, 16), 4, 22.0, seed=seed)
+    fit = SparseTensorPCA().fit(A)
     problem = rp.Problem(
         rp.smooth.Multilinear(A),
         [rp.Block(rp.sets.L2Ball(), rp.penalties.L1(float(r))) for r in fit.rho_[0]],
     )
-    xs = tuple(c[0] for c in fit.components_)
-    again = rp.certify(problem, xs)
-    assert fit.certificate_.value == pytest.approx(float(again.value), rel=1e-12)
+    again = rp.certify(problem, tuple(c[0] for c in fit.components_))
+    assert float(fit.certificate_.value) == float(again.value) < 0.0
+    assert np.array_equal(fit.certificate_.per_block, again.per_block)
     assert float(again.max) <= 1.01e-6 * fit.weights_[0] * 1.2
-    assert float(again.value) < 0.0
+    assert all(np.array_equal(a, b) for a, b in zip(fit.points_, fit.components_, strict=True))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("nonneg", [False, ["mode0"], ["mode0", "mode2"]])
+def test_the_joint_certificate_is_about_the_vectors_returned(nonneg, missing):
+    A, _, _ = planted_rank(15, 3, 30.0, seed=1)  # the weights that l1 shrinks are not in this order
+    A = holes(A) if missing else A
+    fit = SparseTensorPCA(3, rho=1.0, nonneg=nonneg, starts=5).fit(A)
+    own, rank = fit.joint_, 3
+    for rows, mine in zip(own.factors, fit.components_, strict=True):
+        assert np.array_equal(rows, mine)
+    smooth = rp.smooth.CanonicalPolyadic(A, own.weights)
+    assert not nonneg or fit.components_[0].min() >= 0.0
+    sets = [
+        rp.sets.NonnegativeBall() if nonneg and f"mode{m}" in nonneg else rp.sets.L2Ball()
+        for m in range(3)
+    ]
+    problem = rp.Problem(
+        smooth,
+        [rp.Block(s, rp.penalties.L1(float(w))) for s in sets for w in own.weights],
+    )
+    again = rp.certify(problem, tuple(x[r] for x in fit.components_ for r in range(rank)))
+    assert np.array_equal(again.per_block, fit.certificate_.per_block)
+    assert bool(again.holds(own.eps))
+    assert np.all(np.diff(fit.weights_) <= 0)
+    share = fit.weights_[0] ** 2 / np.nansum(
+        A**2
+    )  # tol is in units of the largest weight's square / 2
+    assert own.eps == pytest.approx(1e-6 * 0.5 * share * np.nansum(A**2), rel=0.5)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    ("nonneg", "carrier"), [([], 0), ([0], 1), ([1], 0), ([0, 1], 2), ([0, 1, 2], None)]
+)
+def test_one_mode_carries_the_sign(nonneg, carrier, missing):
+    A = holes(SMALL) if missing else SMALL
+    model = SparseTensorPCA(2, nonneg=nonneg, starts=5).fit(A)
+    for mode, rows in enumerate(model.components_):
+        if mode in nonneg:
+            assert rows.min() >= 0.0
+        elif mode != carrier:
+            assert all(row[np.argmax(np.abs(row))] > 0 for row in rows)
+    one = SparseTensorPCA(1, nonneg=nonneg, starts=5).fit(A)
+    assert min((one.components_[m].min() for m in nonneg), default=0.0) >= 0.0
 
 
 def test_conventions():
@@ -144,6 +221,7 @@ def test_numbers_of_nonzeros(cube, wanted):
         listed = wanted if isinstance(wanted, list) else [wanted] * 3
         assert got == [40 if k is None else k for k in listed]
     assert model.certified_
+    assert model.n_iter_ > 0
     if wanted == 1:
         assert model.weights_[0] == pytest.approx(np.abs(cube[0]).max())
 
@@ -165,7 +243,16 @@ def test_sets_and_penalties_of_the_catalogue():
     ).fit(A)
     assert model.certified_
     assert model.components_[0].min() >= 0
+    assert np.linalg.norm(model.components_[0]) == pytest.approx(1.0)
     assert np.isnan(model.upper_bound_)
+    blocks = [
+        rp.Block(s, rp.penalties.L1(r))
+        for s, r in ((rp.sets.Simplex(), 0.2), (rp.sets.L2Ball(), 0.5), (rp.sets.L2Ball(), 0.2))
+    ]
+    problem = rp.Problem(rp.smooth.Multilinear(A), blocks)
+    again = rp.certify(problem, tuple(x[0] for x in model.points_))
+    assert np.array_equal(again.per_block, model.certificate_.per_block)
+    assert model.points_[0].sum() == pytest.approx(1.0)
 
 
 def test_path_is_certified_and_shrinks(cube, fit):
@@ -207,10 +294,80 @@ def test_starting_points(cube, fit):
 
 
 def test_out_of_time_is_said(cube):
-    with pytest.warns(ConvergenceWarning, match="max_seconds"):
-        model = SparseTensorPCA(max_seconds=1e-9, rho=1.0).fit(cube[0])
+    with pytest.warns(
+        ConvergenceWarning, match="max_seconds = 1e-09 was over.*raise max_seconds"
+    ) as warned:
+        model = SparseTensorPCA(max_seconds=1e-9).fit(cube[0])
+    assert [one.filename for one in warned] == [__file__]  # not of noise, which was not looked at
     assert not model.certified_
     assert model.components_[0].shape == (1, 40)
+    with pytest.raises(DataError, match="met before the end"):
+        SparseTensorPCA(max_seconds=1e-9, nonneg=True, starts=1, rho=0.1).fit(
+            -(cube[0] ** 2) + 0.01
+        )
+
+
+@pytest.mark.parametrize("deflation", ["joint", "subtract"])
+@pytest.mark.parametrize("moment", ["search", "selection", "run", "refinement"])
+def test_control_c_keeps_the_best(moment, deflation, monkeypatch):
+    """Wherever it comes: between runs, where nothing else would catch it, and within them."""
+    pressed = []
+
+    def once(function):
+        def pressing(*args, **more):
+            answer = function(*args, **more)
+            if not pressed:
+                pressed.append(moment)
+                signal.raise_signal(signal.SIGINT)
+            return answer
+
+        return pressing
+
+    place, name = {
+        "search": (screening, "screened"),
+        "selection": (selection, "refitted"),
+        "run": (Loop, "advance"),
+        "refinement": (joint._Run, "_swept"),
+    }[moment]
+    monkeypatch.setattr(place, name, once(getattr(place, name)))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            model = SparseTensorPCA(2, deflation=deflation, starts=5).fit(SMALL)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert bool(pressed) == (moment != "refinement" or deflation == "joint")
+    assert model.components_[0].shape == (2, 14)
+    assert model.weights_[0] > 10.0
+    told = [str(one.message) for one in warned]
+    assert model.certified_ or "Ctrl-C came first. The best point so far is returned" in told[0]
+
+
+def test_a_second_control_c_is_raised():
+    clock = Clock()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with clock.listening():
+            signal.raise_signal(signal.SIGINT)
+            assert clock.interrupted
+            assert clock.over
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_components_that_cancel_are_told_of():
+    e, f = np.eye(4)[0], np.eye(4)[1]
+    A = sum(
+        np.einsum("a,b,c->abc", *v) for v in ((e, e, f), (e, f, e), (f, e, e))
+    )  # rank 3, border rank 2
+    with pytest.warns(ConvergenceWarning, match="components nearly cancel .* rho > 0, or nonneg"):
+        model = SparseTensorPCA(2, rho=0.0).fit(A)
+    assert model.weights_.min() > 3.0
+    assert SparseTensorPCA(2, rho=0.05).fit(A).certified_
 
 
 def test_noise_is_called_that():

@@ -1,10 +1,14 @@
 """SparseTensorPCA: what data may be, missing entries, scores, and what is refused."""
 
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
+import pyttb
 import scipy.sparse
 import sparse
+import xarray
 
 import restpoint as rp
 from planted import planted, planted_rank, same_supports
@@ -55,6 +59,18 @@ def test_masked_entries_are_missing_entries(cube):
     assert same_supports(model, cube[1])
     masked = SparseTensorPCA().fit(np.ma.masked_invalid(A))
     assert np.array_equal(model.weights_, masked.weights_)
+
+
+def test_rarely_observed_entries_are_not_forgotten():
+    """l1 alone shrinks them most."""
+    rng = np.random.default_rng(4)
+    xs = [np.abs(rng.standard_normal(40)) + 0.5, np.repeat([1.0, 0.0], [6, 24]), np.ones(12)]
+    A = 40.0 * np.einsum("a,b,c->abc", *(x / np.linalg.norm(x) for x in xs))
+    A += rng.standard_normal(A.shape)
+    A[:, :3][rng.random((40, 3, 12)) > 0.2] = np.nan  # a fifth is left of three of them
+    model = SparseTensorPCA(rho={"mode1": "auto"}).fit(A)
+    assert np.flatnonzero(model.support_[1][0]).tolist() == [0, 1, 2, 3, 4, 5]
+    assert model.certified_
 
 
 def test_several_components_from_observed_entries():
@@ -116,6 +132,54 @@ def test_names_are_kept(cube):
     assert labelled.transform(cube[0][:, :, :7]).shape == (7, 1)
 
 
+def test_labels_must_be_those_of_fit(cube):
+    genes = {"gene": np.array([f"g{j}" for j in range(30)])}
+    array = Labelled(cube[0], ("subject", "gene", "time"), genes)
+    model = SparseTensorPCA(rho=1.0).fit(array)
+    assert model.transform(array) == pytest.approx(model.transform(cube[0]))
+    turned = Labelled(cube[0][:, ::-1], ("subject", "gene", "time"), {"gene": genes["gene"][::-1]})
+    with pytest.raises(DataError, match="'gene' than the data of fit: g29 where there was g0"):
+        model.transform(turned)
+    samples = Labelled(cube[0][:3], ("subject", "gene", "time"), {"subject": np.arange(3), **genes})
+    assert model.transform(samples).shape == (3, 1)
+
+
+def test_other_containers(cube):
+    A = np.where(np.abs(cube[0]) > 1.0, cube[0], 0.0)
+    dense = SparseTensorPCA(rho=1.0).fit(A)
+    for X in (sparse.GCXS(A), pyttb.tensor(A), pyttb.tensor(A).to_sptensor()):
+        assert SparseTensorPCA(rho=1.0).fit(X).weights_ == pytest.approx(dense.weights_, rel=1e-4)
+    M = cube[0][:, :, 0]
+    frame = pd.DataFrame(M).mask(pd.DataFrame(M) > 2.0)
+    holes = SparseTensorPCA(rho=0.5).fit(frame)
+    assert SparseTensorPCA(rho=0.5).fit(frame.astype("Float64")).weights_ == holes.weights_
+    assert np.isnan(holes.upper_bound_)
+
+
+def test_an_array_may_hold_one_number_for_each_mode(cube):
+    listed = SparseTensorPCA(rho=[1.0, 0.5, 2.0]).fit(cube[0])
+    assert SparseTensorPCA(rho=np.array([1.0, 0.5, 2.0])).fit(cube[0]).weights_ == listed.weights_
+    assert SparseTensorPCA(n_nonzero=np.array([4, 3, 2])).fit(cube[0]).support_[1].sum() == 3
+
+
+def test_tied_modes_pay_once():
+    rng = np.random.default_rng(0)
+    A = 5.0 * np.einsum("a,b,c->abc", *[np.eye(6)[0]] * 3) + 0.01 * rng.standard_normal((6, 6, 6))
+    A = sum(A.transpose(p) for p in permutations(range(3))) / 6
+    tied = rp.smooth.Multilinear(A, tied=(0, 0, 0))
+    model = SparseTensorPCA(rho=0.5).fit(tied)
+    assert -float(model.certificate_.value) == pytest.approx(4.5, abs=0.05)
+    assert -float(model.certificate_.value) <= model.upper_bound_ < 4.7
+    for options, words in (
+        ({"rho": [0.1, 0.2, 0.3]}, r"rho must say the same .* got \[0.1, 0.2, 0.3\]"),
+        ({"rho": {"mode0": 0.1}}, "rho must say the same of the modes 'mode0', 'mode1', 'mode2'"),
+        ({"n_nonzero": [1, 2, 3]}, "n_nonzero must say the same"),
+        ({"nonneg": ["mode1"]}, "nonneg.* must say the same"),
+    ):
+        with pytest.raises(DataError, match=words):
+            SparseTensorPCA(**options).fit(tied)
+
+
 def test_moments_and_symmetric_forms():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2000, 8))
@@ -127,6 +191,7 @@ def test_moments_and_symmetric_forms():
     assert np.array_equal(tied.components_[0], tied.components_[2])
     assert tied.weights_ == pytest.approx(free.weights_, rel=1e-2)
     assert int(np.argmax(tied.components_[0][0])) == 3
+    assert SparseTensorPCA(2).fit(rp.smooth.MomentTensor(X, 3)).certified_
     several = SparseTensorPCA(2, deflation="subtract").fit(
         rp.smooth.MomentTensor(X, 3, tied=(0, 0, 0))
     )
@@ -141,6 +206,11 @@ def test_centre_and_scale():
     by_us = SparseTensorPCA(center="mode0", scale=1, rho=0.1).fit(A)
     assert by_us.weights_ == pytest.approx(SparseTensorPCA(rho=0.1).fit(own).weights_)
     assert by_us.transform(A[:3]) == pytest.approx(by_us.transform(A)[:3])
+    twice = SparseTensorPCA(center=[0, "mode0"], scale=1, rho=0.1).fit(A)
+    assert twice.transform(A[:3]) == pytest.approx(by_us.transform(A)[:3])
+    A[:, 2, 3] = np.nan  # nothing to be centred here
+    assert SparseTensorPCA(center=0, rho=0.1).fit(A).certified_
+    A[:, 2, 3] = 1.0
     plain = SparseTensorPCA(rho=0.1).fit(A)
     assert plain.weights_[0] > 2 * by_us.weights_[0]  # nothing is taken off unasked
 
@@ -169,6 +239,10 @@ def test_scores_are_least_squares_over_what_is_observed():
 X = np.random.default_rng(0).standard_normal((6, 5, 4))
 ONE = np.zeros((5, 5, 5))
 ONE[0, 0, 0] = 3.0
+LOW = np.einsum(
+    "ra,rb,rc->abc", *(np.eye(5)[2 * m : 2 * m + 2, :4] + 0.1 for m in range(2)), np.eye(2, 4)
+)
+UPHILL = ONE - np.where(ONE == 0, np.random.default_rng(0).random((5, 5, 5)), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -227,6 +301,19 @@ ONE[0, 0, 0] = 3.0
         ({"nonneg": True}, -np.abs(X), DataError, "no component"),
         ({"center": 0}, sparse.COO(np.abs(X)), DataError, "leave both None"),
         ({"n_nonzero": 2}, np.where(X > 1, np.nan, X), DataError, "n_nonzero is not available"),
+        ({"n_components": 21}, X, DataError, "rank above 20 .* ask for at most 20"),
+        (
+            {"n_components": 3, "deflation": "orthogonal", "rho": 0.0},
+            LOW,
+            DataError,
+            "after 2 comp",
+        ),
+        ({"n_components": 2, "nonneg": True}, UPHILL, DataError, "after 1 component.*at most 1"),
+        ({"rho": {0: 0.1, "mode0": 0.2}}, X, DataError, "rho names the mode 'mode0' twice"),
+        ({"mode_names": 5}, X, DataError, "mode_names must be a list of 3 names"),
+        ({"init": [np.ones(6), "x", np.ones(4)]}, X, ShapeError, r"init\[1\]"),
+        ({"n_jobs": -2}, X, DataError, "n_jobs must be a whole number >= 1, got -2; -1 means all"),
+        ({}, xarray.Dataset({"a": (("p", "q"), X[0])}), DataError, r"several arrays.* X\['a'\]"),
     ],
 )
 def test_what_is_refused_and_how(options, data, error, words):
