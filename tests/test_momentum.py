@@ -45,7 +45,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("problem", "method"), CASES, ids=str)
+@pytest.mark.parametrize(("problem", "method"), CASES, ids=[f"case{k}" for k in range(len(CASES))])
 def test_phi_never_rises_and_all_numbers_are_about_the_point(problem, method):
     for view in rp.iterate(problem, method, eps=1e-6, starts=4, stop=rp.Stop(max_iterations=60)):
         np.testing.assert_allclose(view.value, problem.value(view.xs), rtol=0, atol=1e-11)
