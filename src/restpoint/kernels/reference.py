@@ -38,6 +38,10 @@ class Reference(Kernel):
     def like(self) -> Array:
         return self.matrix
 
+    def in_double(self, xs: Vectors) -> bool:
+        """Entries in float32 are exact in float64, in which products with such vectors are."""
+        return all(x.dtype == namespace(x).float64 for x in xs)
+
     def partial(self, xs: Vectors, i: int) -> Array:
         return self.keep(xs).partial(i)
 
