@@ -62,12 +62,12 @@ def test_masked_entries_are_missing_entries(cube):
 
 
 def test_rarely_observed_entries_are_not_forgotten():
-    """l1 alone shrinks them most."""
-    rng = np.random.default_rng(4)
+    """l1 alone shrinks them most, so that with them it would take in noise."""
+    rng = np.random.default_rng(5)
     xs = [np.abs(rng.standard_normal(40)) + 0.5, np.repeat([1.0, 0.0], [6, 24]), np.ones(12)]
-    A = 40.0 * np.einsum("a,b,c->abc", *(x / np.linalg.norm(x) for x in xs))
+    A = 30.0 * np.einsum("a,b,c->abc", *(x / np.linalg.norm(x) for x in xs))
     A += rng.standard_normal(A.shape)
-    A[:, :3][rng.random((40, 3, 12)) > 0.2] = np.nan  # a fifth is left of three of them
+    A[:, :3][rng.random((40, 3, 12)) > 0.25] = np.nan  # a quarter is left of three of them
     model = SparseTensorPCA(rho={"mode1": "auto"}).fit(A)
     assert np.flatnonzero(model.support_[1][0]).tolist() == [0, 1, 2, 3, 4, 5]
     assert model.certified_
