@@ -176,6 +176,8 @@ def test_several_components(deflation):
             for q in range(3)
         )
         assert match > (0.85 if deflation == "orthogonal" else 0.95)
+    whole = np.einsum("ra,rb,rc->rabc", *model.components_).reshape(3, -1)
+    assert model.weights_ == pytest.approx(np.linalg.lstsq(whole.T, A.ravel())[0], rel=1e-6)
     if deflation == "joint":
         assert model.weights_ == pytest.approx(weights, rel=0.06)
         assert model.joint_.certified
@@ -266,8 +268,14 @@ def test_path_is_certified_and_shrinks(cube, fit):
     assert np.mean(np.diff(sizes) >= 0) > 0.9
     assert np.all(np.diff(path.value.min(axis=1)) < 0)
     assert np.argmin(path.bic.min(axis=1)) < 5
-    own = SparseTensorPCA().path(cube[0], rho=[1.0, 2.0])
+    own = SparseTensorPCA().path(cube[0], rho=[1.0, 2.0, 2.0])
     assert own.rho.tolist() == [2.0, 1.0]
+    dense = SparseTensorPCA().path(SMALL, rho=0.0)
+    assert dense.rho.tolist() == [0.0]
+    assert dense.certified.all()
+    for rho in ([], "auto", [-1.0], [[1.0]]):
+        with pytest.raises(DataError, match="rho must be finite numbers >= 0"):
+            SparseTensorPCA().path(SMALL, rho=rho)
 
 
 def test_what_is_known_about_other_solutions(cube, fit):

@@ -234,6 +234,15 @@ def test_scores_are_least_squares_over_what_is_observed():
     assert model.transform(holes)[3] == pytest.approx(T[3])
 
 
+def test_nothing_observed_has_no_score():
+    A, _, _ = planted_rank(12, 2, 30.0, seed=2)
+    model = SparseTensorPCA(2, rho=0.5).fit(A)
+    A[3] = np.nan
+    scores = model.transform(A)
+    assert np.isnan(scores[3]).all()
+    assert np.isfinite(np.delete(scores, 3, axis=0)).all()
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 X = np.random.default_rng(0).standard_normal((6, 5, 4))
@@ -264,6 +273,9 @@ UPHILL = ONE - np.where(ONE == 0, np.random.default_rng(0).random((5, 5, 5)), 0.
         ({}, X + 1j, DataError, "Complex data"),
         ({}, "/nowhere/A.npy", DataError, "does not exist"),
         ({}, 1e200 * X, DataError, "squares overflow"),
+        ({}, 1e80 * X, DataError, "products of its squares overflow; divide X by that entry"),
+        ({}, 1e-80 * X, DataError, "products of its squares underflow"),
+        ({}, 1e-200 * X, DataError, "products of its squares underflow"),
         ({"rho": {"gene": 0.1}}, X, DataError, "names the mode 'gene'; the modes are 'mode0'"),
         ({"mode_names": ["a", "b"]}, X, DataError, "3 different names"),
         ({"sample_mode": 3}, X, DataError, "from 0 to 2"),

@@ -21,7 +21,7 @@ from restpoint.models.tensor_pca.cv_plots import ComparisonPlots
 from restpoint.models.tensor_pca.estimator import SparseTensorPCA, remember_features
 from restpoint.models.tensor_pca.folds import Column, Study, columns, of_all, replicability
 from restpoint.models.tensor_pca.holdout import halves, masks
-from restpoint.models.tensor_pca.options import seed_of
+from restpoint.models.tensor_pca.options import listed_rho, seed_of
 from restpoint.models.tensor_pca.table import Table
 
 # The grid of an automatic rho, in units of rho_max_.
@@ -243,7 +243,7 @@ class SparseTensorPCACV(ComparisonPlots, TransformerMixin, BaseEstimator):
         task = options.task
         pool = rank_one.search(task)
         rho_max, pool = rank_one.ceiling(task, pool)
-        grid = rho_max * np.array(FRACTIONS) if by_mode else _numbers(self.rho)
+        grid = rho_max * np.array(FRACTIONS) if by_mode else listed_rho(self.rho)
         study = Study(
             array=array,
             names=data.names,
@@ -370,16 +370,6 @@ def _entries(X: Any) -> np.ndarray:
             "held out of a dense array, DataFrame or DataArray"
         )
     return intake.dense_array(bare)
-
-
-def _numbers(rho: Any) -> np.ndarray:
-    try:
-        grid = np.atleast_1d(np.asarray(rho, dtype=np.float64))
-    except (TypeError, ValueError):
-        grid = np.array([np.nan])
-    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or grid.min() < 0:
-        raise DataError(f'rho must be "auto" or finite numbers >= 0 to compare, got {rho!r}')
-    return grid
 
 
 def _without(options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -17,7 +17,10 @@ from restpoint.models.tensor_pca.standardising import standardised
 from restpoint.smooth import CanonicalPolyadic, MomentTensor, Multilinear, SparseTensor
 from restpoint.smooth.multilinear import MultilinearForm
 
-__all__ = ["Data", "dense_array", "standardised", "take_in"]
+# Sums of squares beyond are refused: products of two of them must still be numbers.
+SMALLEST, LARGEST = 1e-140, 1e140
+
+__all__ = ["Data", "dense_array", "refuse_scale", "standardised", "take_in"]
 
 
 @dataclass(frozen=True)
@@ -328,3 +331,19 @@ def _labels(found: list[Any] | None, sizes: Sequence[int]) -> tuple[np.ndarray |
     if found is None:
         return (None,) * len(sizes)
     return tuple(None if own is None else np.asarray(own) for own in found)
+
+
+def refuse_scale(data: Data, after: str = "") -> None:
+    """Refuse what is zero, and what is so small or large that products of squares leave the range of numbers."""
+    if data.norm2 is None or SMALLEST < data.norm2 < LARGEST:
+        return
+    values = None if data.entries is None else (data.entries.tensor, data.entries.values)
+    largest = max(
+        (float(np.max(np.abs(v))) for v in values or () if v is not None and v.size), default=0.0
+    )
+    if largest == 0.0:
+        raise DataError(f"X is zero in all observed entries{after}: there is no component to find")
+    raise DataError(
+        f"X has {largest:.1e} for its largest entry, so that products of its squares "
+        f"{'overflow' if largest > 1.0 else 'underflow'}; divide X by that entry"
+    )

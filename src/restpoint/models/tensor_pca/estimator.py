@@ -19,9 +19,9 @@ from restpoint.models.tensor_pca.bound import global_bound
 from restpoint.models.tensor_pca.clock import Clock
 from restpoint.models.tensor_pca.component import TensorPath
 from restpoint.models.tensor_pca.conversions import Conversions
-from restpoint.models.tensor_pca.data import Data, dense_array, take_in
+from restpoint.models.tensor_pca.data import Data, dense_array, refuse_scale, take_in
 from restpoint.models.tensor_pca.fitting import Fit, fitted
-from restpoint.models.tensor_pca.options import Options, options_of
+from restpoint.models.tensor_pca.options import Options, listed_rho, options_of
 from restpoint.models.tensor_pca.plots import Plots
 from restpoint.models.tensor_pca.scores import scores
 from restpoint.models.tensor_pca.standardising import restandardised
@@ -46,14 +46,16 @@ class SparseTensorPCA(
         From the catalogue, in place of the unit ball and of the l1 norm.
     nonneg : bool, or the modes whose vectors are nonnegative
     deflation : "joint", "subtract" or "orthogonal"
-        "joint" finds components one after the other and refines all of them together, at the smallest of their rho.
+        "joint" finds components one after the other and refines all of them together: at the smallest of their rho, or
+        with "auto" at the one that BIC prefers. "subtract" stops before. "orthogonal" looks for each in X projected off
+        the vectors before it in every mode; with l1 or nonneg its own vectors need not be orthogonal to them.
     starts, init, random_state
         How many random starts, uniform on the spheres, keyed by ``random_state``; init="svd" begins at singular
         vectors of the unfoldings, arrays (starts, n), one a block, where you like. As many more are grown
         from the strongest entries of the tensor, where it has entries to look at.
     tol : the certified gap, in units of the largest A(x) (where components are refined together: of its square / 2)
     max_seconds : time for the whole fit; then, as at Ctrl-C, the best so far is returned
-    n_jobs : threads of the contractions
+    n_jobs : threads of the contractions; -1: all cores, None: the usual number
     center, scale : modes, default none
         center takes off the mean over each of these modes; scale then divides the slices of each by their root mean
         square. Both copy the data.
@@ -62,28 +64,34 @@ class SparseTensorPCA(
 
     Attributes
     ----------
-    components_ : list of arrays (n_components, n_mode), one a mode: rows of length 1. The largest entry is
-        positive in every mode but the first, which carries the sign
+    components_ : list of arrays (n_components, n_mode), one a mode: rows of length 1, or 0 where rho leaves nothing.
+        The largest entry is positive in every mode but the first that may be negative, which carries the sign
+    points_ : like components_, what the certificates are about; the same, but for ``sets`` whose points are no unit
+        vectors
     weights_ : (n_components,), >= 0 and falling. The least-squares weights of these vectors: l1 shrinks weights, which
         the certificate, speaking of vectors, is not about (``joint_.weights`` holds the penalised ones)
     explained_variance_ratio_ : increments of 1 - ||A - fit_k||^2 / ||A||^2, over observed entries
-    certificate_, certified_ : of exactly these vectors; a list where components were found one by one
+    certificate_, certified_ : of exactly these vectors; a list where components were found one by one, each in what
+        those before left of X
     joint_ : the ``JointFit``, with the certificate of the weights, where components were refined together; else None
     support_ : list of boolean arrays like components_
     starts_ : the distinct ends of the random starts of the first component, and how likely an unseen one is
     convergence_ : for each certificate, ``Convergence``: value and gap over the sweeps that led to it
-    upper_bound_ : no unit vectors have a larger A(x) - sum_i rho_i ||x_i||_1, rho that of the first component: proved,
-        by the norms of unfoldings
+    upper_bound_ : no unit vectors have a larger A(x) - sum_i rho_i ||x_i||_1, rho = rho_[0] and i over the vectors
+        (tied modes share one, and pay once): proved, by the norms of unfoldings. NaN where entries are missing
+    bound_ : the theorem that bounds the sweeps, with its constants: theory A13, for f concave in each block (complete
+        data, one by one: of the component found first) or with majorants (``joint_.bound``)
     rho_ : (n_components, n_modes), absolute; rho_max_ : the largest rho at which a better point than zero is known
-    path_ : for rho="auto", the table that the first component was chosen from
-    n_iter_, mode_names_, labels_, n_features_in_, bound_ (of the first component)
+    path_ : for rho="auto", the table that the component found first was chosen from
+    n_iter_ (sweeps), mode_names_, labels_, n_features_in_
 
     Pictures: ``plot_loadings``, ``plot_path``, ``plot_starts``, ``plot_convergence``.
 
     Missing entries (NaN, masked) are never filled in: starting points come from the observed entries alone, and the
-    components minimise the squared error on these (``joint.refine``), for one component too. There l1 would shrink most
-    what is observed least; so with rho="auto" it only chooses the supports of one component, which is then, certified,
-    the least-squares fit on them.
+    components minimise the squared error on these (``joint.refine``), for one component too. F is convex in each mode,
+    not concave: theory A6 does not apply, A13 with majorants does (``bound_``). l1 would shrink most what is observed
+    least; so with rho="auto" it only proposes the supports of one component; entries are exchanged as long as BIC falls,
+    and the component is, certified, the least-squares fit on them.
 
     >>> import numpy as np
     >>> x = np.zeros(30)
@@ -150,27 +158,26 @@ class SparseTensorPCA(
     def path(self, X: Any, y: Any = None, *, rho: Any = None) -> TensorPath:
         """One component over a grid of rho (default: fractions of rho_max and 0), in one batched, certified solve.
 
-        Rows of the answer belong to ``rho``, columns to the distinct solutions that were followed.
+        Rows of the answer belong to ``rho``, columns to the distinct solutions that were followed. Where entries are
+        missing they solve -A(x) + rho ... with A summed over the observed ones: proposals of supports, whose refits by
+        least squares over the observed entries have the weights and BIC that are shown.
         """
         data, options = self._prepared(X, remember=False)
         task = options.task
         if not task.penalised:
             raise DataError('path() needs a mode that rho acts on; leave rho "auto", or name modes')
+        given = None if rho is None else np.unique(listed_rho(rho))[::-1]
         with self._threads(), task.clock.listening():
             pool = rank_one.search(task)
             rho_max, pool = rank_one.ceiling(task, pool)
-            if rho is None:
-                grid = component.grid_of(rho_max)
-            else:
-                grid = np.sort(np.atleast_1d(np.asarray(rho, dtype=np.float64)))[::-1]
-                if grid.ndim != 1 or not np.isfinite(grid).all() or grid[-1] < 0:
-                    raise DataError(f"rho must be numbers >= 0, got {rho!r}")
+            grid = component.grid_of(rho_max) if given is None else given
             return component.table(task, rank_one.path(task, pool, grid), data.observed)
 
     def transform(self, X: Any) -> np.ndarray:
         """Least-squares scores of samples along ``sample_mode``, the vectors of the other modes fixed.
 
-        Row i minimises || A_i - sum_r T[i, r] (o of x_jr, j the other modes) || over the observed entries of sample i.
+        Row i minimises || A_i - sum_r T[i, r] (o of x_jr, j the other modes) || over the observed entries of sample i;
+        it is NaN where there are none.
         """
         check_is_fitted(self)
         mode, rows = self._sample_mode, self.components_
@@ -212,12 +219,7 @@ class SparseTensorPCA(
                 UserWarning,
                 stacklevel=3,
             )
-        if data.norm2 == 0.0:
-            raise DataError(
-                "X is zero in all observed entries"
-                + (" after centring" if self.center is not None else "")
-                + ": there is no component to find"
-            )
+        refuse_scale(data, " after centring" if self.center is not None else "")
         if remember:
             self._sample_mode, self._standardised = mode, used
             remember_features(self, X, data, mode)

@@ -9,7 +9,7 @@ import numpy as np
 
 from restpoint.errors import DataError
 from restpoint.models.tensor_pca import component, conventions, deflation, joint, selection
-from restpoint.models.tensor_pca._weights import Gram
+from restpoint.models.tensor_pca._weights import Gram, best_weights
 from restpoint.models.tensor_pca.component import Found
 from restpoint.models.tensor_pca.convergence import Convergence
 from restpoint.models.tensor_pca.data import Data
@@ -54,6 +54,9 @@ def fitted(data: Data, options: Options) -> Fit:
     if alive and ((several and options.deflation == "joint") or data.observed is not None):
         return _together(data, options, so_far)
     found, weights = so_far.found, np.array(so_far.weights)
+    gram = gram_of(data, [np.stack([v[m] for v in so_far.vectors]) for m in range(len(data.sizes))])
+    if several:  # found in what others left, they are weighed together
+        weights = best_weights(gram, np.zeros(len(found)), weights)
     order = np.argsort(-weights, kind="stable")
     certificates = [found[r].certificate for r in order]
     reasons = [str(f.status.value) for f in found if f.status is not Status.CERTIFIED]
@@ -63,7 +66,9 @@ def fitted(data: Data, options: Options) -> Fit:
         rows=tuple(rows),
         points=tuple(np.stack([found[r].xs[k] for r in order]) for k in data.form.block_of),
         weights=weights[order],
-        ratio=_explained(data, gram_of(data, rows), weights[order]),
+        ratio=_explained(
+            data, Gram(gram.pairs[np.ix_(order, order)], gram.data[order]), weights[order]
+        ),
         certificate=certificates if several else certificates[0],
         certified=not reasons,
         reason="; ".join(reasons[:1]),

@@ -75,6 +75,17 @@ def options_of(params: dict[str, Any], data: Data, clock: Clock) -> Options:
     return Options(components, wish, task, params["deflation"], plain)
 
 
+def listed_rho(rho: Any) -> np.ndarray:
+    """Several numbers >= 0."""
+    try:
+        grid = np.atleast_1d(np.asarray(rho, dtype=np.float64))
+    except (TypeError, ValueError):
+        grid = np.array([np.nan])
+    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or grid.min() < 0:
+        raise DataError(f"rho must be finite numbers >= 0 to compare, got {rho!r}")
+    return grid
+
+
 def seed_of(random_state: Any) -> int:
     """A whole number; a generator or None draws one."""
     if random_state is None:

@@ -151,11 +151,12 @@ def path(
     xs = followed(task, pool)
     x0 = tuple(np.broadcast_to(x, (len(grid), *x.shape)).copy() for x in xs)
     eps = (task.tol if tol is None else tol) * pool.scale
-    if task.penalised:
+    several = task.penalised and bool(np.any(grid))
+    if several:
         result = task.run(grid, eps, x0=x0, iterations=iterations, retire=RETIRE)
     else:
         result = task.run(0.0, eps, x0=xs, iterations=iterations, retire=RETIRE)
-    return Path(grid if task.penalised else np.zeros(1), task.free, result, eps)
+    return Path(grid if several else np.zeros(1), task.free, result, eps)
 
 
 def at_rho(task: Task, pool: Pool, rho: float) -> Path:

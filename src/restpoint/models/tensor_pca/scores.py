@@ -10,7 +10,8 @@ import numpy as np
 def scores(array: np.ndarray, rows: Sequence[np.ndarray], mode: int) -> np.ndarray:
     """The T of shape (samples, R) that minimises || A - sum_r T[:, r] (o of the other modes' vectors) ||.
 
-    Over observed entries: every sample with holes has normal equations of its own.
+    Over observed entries: every sample with holes has normal equations of its own; where nothing is observed the scores
+    are NaN. Of several solutions it is the shortest.
 
     >>> A = np.multiply.outer(np.array([1.0, 2.0]), np.array([0.6, 0.8]))
     >>> scores(A, [np.zeros((1, 2)), np.array([[0.6, 0.8]])], 0)
@@ -32,7 +33,8 @@ def scores(array: np.ndarray, rows: Sequence[np.ndarray], mode: int) -> np.ndarr
     right = np.where(seen, flat, 0.0) @ patterns.T
     pairs = (patterns[:, None] * patterns[None, :]).reshape(rank * rank, -1)
     grams = (seen.astype(np.float64) @ pairs.T).reshape(-1, rank, rank)
-    return (np.linalg.pinv(grams, hermitian=True) @ right[..., None])[..., 0]
+    found = (np.linalg.pinv(grams, hermitian=True) @ right[..., None])[..., 0]
+    return np.where(seen.any(axis=1, keepdims=True), found, np.nan)
 
 
 def _against(samples: np.ndarray, xs: Sequence[np.ndarray]) -> np.ndarray:
