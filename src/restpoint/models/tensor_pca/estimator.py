@@ -90,7 +90,7 @@ class SparseTensorPCA(
     Missing entries (NaN, masked) are never filled in: starting points come from the observed entries alone, and the
     components minimise the squared error on these (``joint.refine``), for one component too. F is convex in each mode,
     not concave: theory A6 does not apply, A13 with majorants does (``bound_``). l1 would shrink most what is observed
-    least; so with rho="auto" it only proposes the supports of one component; entries are exchanged as long as BIC falls,
+    least; so with rho="auto" it only proposes the supports of one component, entries are exchanged while BIC falls,
     and the component is, certified, the least-squares fit on them.
 
     >>> import numpy as np
