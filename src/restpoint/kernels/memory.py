@@ -8,6 +8,8 @@ import numpy as np
 
 # Bytes of a cache line, and of the widest vector register.
 LINE = 64
+# Larger arrays get pages of their own from the system, and begin at the same place in the first of them.
+OWN_PAGES = 2**25
 
 
 def aligned(*shapes: tuple[int, ...], dtype: np.dtype, lead: int = 0) -> list[np.ndarray]:
@@ -35,7 +37,13 @@ def zeros(*shape: int, dtype: np.dtype, lead: int = 0) -> np.ndarray:
 
 
 def lead(matrix: np.ndarray) -> int:
-    """How many columns of a contiguous matrix come before the first cache line that begins in a row; 0 if it varies."""
+    """How many columns of a contiguous matrix come before the first cache line that begins in a row; 0 if it varies.
+
+    0 for matrices below ``OWN_PAGES``, too: sums are grouped by it, and where such a matrix lies changes from run to
+    run, while results are to repeat bit by bit.
+    """
+    if matrix.nbytes < OWN_PAGES:
+        return 0
     misplaced = -matrix.__array_interface__["data"][0] % LINE
     even = matrix.strides[0] % LINE == 0 and misplaced % matrix.itemsize == 0
     return misplaced // matrix.itemsize if even else 0
