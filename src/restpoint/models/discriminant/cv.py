@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from restpoint.array import real_number, truth, whole_number
 from restpoint.errors import DataError, ShapeError
+from restpoint.models._shared import seed_of
 from restpoint.models.discriminant import rule as rules
 from restpoint.models.discriminant.directions import Wish
 from restpoint.models.discriminant.estimator import ZeroVarianceDiscriminant
 from restpoint.models.discriminant.fitting import Plan, fitted
 from restpoint.models.discriminant.options import components_of, folds_of, plan_of, shares_of
-from restpoint.models.tensor_pca.options import seed_of
 
 # Shares of the largest penalty that are compared.
 GRID = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.95)

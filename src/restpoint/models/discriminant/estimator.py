@@ -18,10 +18,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from restpoint.errors import CapabilityError, DataError
+from restpoint.models._shared import needed
 from restpoint.models.discriminant import rule as rules
 from restpoint.models.discriminant.fitting import Directions, HeldOut, fitted, held_out
 from restpoint.models.discriminant.options import folds_of, plan_of, priors_of, shares_of
-from restpoint.models.tensor_pca.conversions import needed
 
 
 class ZeroVarianceDiscriminant(

@@ -11,10 +11,10 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from restpoint.array import real_number, whole_number
 from restpoint.errors import DataError, ShapeError
+from restpoint.models._shared import seed_of
 from restpoint.models.discriminant.bases import basis_of
 from restpoint.models.discriminant.directions import AUTO, Budget, Wish
 from restpoint.models.discriminant.fitting import Plan
-from restpoint.models.tensor_pca.options import seed_of
 
 
 class Deadline:

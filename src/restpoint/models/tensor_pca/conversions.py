@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from restpoint.errors import CapabilityError, DataError
+from restpoint.errors import DataError
+from restpoint.models._shared import needed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,18 +181,3 @@ def _chosen(factors: dict[str, Factor], mode: str | int) -> Factor:
     raise DataError(
         f"mode must be one of {', '.join(map(repr, names))}, or a number from 0 to {len(names) - 1}, got {mode!r}"
     )
-
-
-class MissingPackageError(CapabilityError, ImportError):
-    """A package that restpoint can do without is needed here."""
-
-
-def needed(package: str, caller: str, extra: str | None = None) -> ModuleType:
-    """An optional package, or the line that installs it."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        line = f'pip install "restpoint[{extra}]"' if extra else f"pip install {package}"
-        raise MissingPackageError(
-            f"{caller} needs {package}, which is not installed: {line}"
-        ) from error

@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from restpoint.array import real_number, whole_number
 from restpoint.errors import CapabilityError, DataError, described
+from restpoint.models._shared import seed_of
 from restpoint.models.tensor_pca import data as intake
 from restpoint.models.tensor_pca import rank_one
 from restpoint.models.tensor_pca.cv_plots import ComparisonPlots
 from restpoint.models.tensor_pca.estimator import SparseTensorPCA, remember_features
 from restpoint.models.tensor_pca.folds import Column, Study, columns, of_all, replicability
 from restpoint.models.tensor_pca.holdout import halves, masks
-from restpoint.models.tensor_pca.options import listed_rho, seed_of
+from restpoint.models.tensor_pca.options import listed_rho
 from restpoint.models.tensor_pca.table import Table
 
 # The grid of an automatic rho, in units of rho_max_.

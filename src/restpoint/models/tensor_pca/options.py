@@ -10,6 +10,7 @@ import numpy as np
 
 from restpoint.array import real_number, whole_number
 from restpoint.errors import DataError, described
+from restpoint.models._shared import seed_of
 from restpoint.models.tensor_pca.clock import Clock
 from restpoint.models.tensor_pca.component import Wish
 from restpoint.models.tensor_pca.data import Data
@@ -84,17 +85,6 @@ def listed_rho(rho: Any) -> np.ndarray:
     if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or grid.min() < 0:
         raise DataError(f"rho must be finite numbers >= 0 to compare, got {rho!r}")
     return grid
-
-
-def seed_of(random_state: Any) -> int:
-    """A whole number; a generator or None draws one."""
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    return whole_number("random_state", random_state, 0)
 
 
 def _is_unit(s: Set) -> bool:

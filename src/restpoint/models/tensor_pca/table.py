@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.models.tensor_pca.conversions import needed
+from restpoint.models._shared import needed
 
 
 class Table(dict[str, np.ndarray]):
