@@ -27,7 +27,7 @@ from numba import njit
 from tensorly.decomposition import parafac
 from tensorly.tenalg import multi_mode_dot
 from threadpoolctl import threadpool_limits
-from timing import interleaved, judged, missed, write
+from timing import PAUSE, PAUSE_OF_THREADS, interleaved, judged, missed, on_cores, write
 
 from restpoint.kernels import Dense, groups, use_threads
 from restpoint.kernels.threads import run
@@ -98,8 +98,14 @@ def sweep(kernel: Dense, xs: tuple[np.ndarray, ...]) -> None:
         kept.update(i, x)
 
 
-def timed(calls: Calls) -> dict[str, float]:
-    return {n: t["median"] for n, t in interleaved(calls, rounds=ROUNDS, repeats=1).items()}
+def timed(calls: Calls, threads: int = 1) -> dict[str, float]:
+    """Median seconds of a call, warm, each thread on a core of its own."""
+    for call in calls.values():
+        call()  # all threads are there now
+    pause = PAUSE if threads == 1 else PAUSE_OF_THREADS
+    with on_cores(threads):
+        found = interleaved(calls, rounds=ROUNDS, repeats=1, pause=pause)
+    return {n: t["median"] for n, t in found.items()}
 
 
 def one_read(seconds: dict[str, float], names: Calls) -> float:
@@ -122,7 +128,7 @@ def gradients(A: np.ndarray, threads: int) -> dict[str, float]:
         "sweep": lambda: sweep(kernel, xs),
         "NumPy dimension tree": tree,
     }
-    seconds = timed(baseline | calls)
+    seconds = timed(baseline | calls, threads)
     read = one_read(seconds, baseline)
     return {"milliseconds a read": 1e3 * read} | {n: seconds[n] / read for n in calls}
 

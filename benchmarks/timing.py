@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import operator
 import os
@@ -9,29 +10,60 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# After a product, threads of a linear algebra library wait in a loop for more work, on cores that the next candidate
-# needs: OpenBLAS for some 20 milliseconds.
-PAUSE = 0.05
+# Seconds between candidates, so that one does not run while the processor still works for another. After a product,
+# threads of OpenBLAS wait in a loop for more work, for some 100 milliseconds, on cores that the next candidate needs.
+PAUSE, PAUSE_OF_THREADS = 0.05, 0.2
+
+
+# Where so few calls are timed at once, the first one, in a processor that slept, would tell.
+FEW = 10
+
+
+@contextmanager
+def on_cores(threads: int) -> Iterator[None]:
+    """Each thread of this process stays on a core, as far as Linux lets: this one on the first, the others behind it.
+
+    A scheduler that saves power puts two threads that have slept on one core, whoever woke them up.
+    """
+    cores = sorted(os.sched_getaffinity(0))[:threads] if hasattr(os, "sched_getaffinity") else []
+    tasks = [int(task.name) for task in Path("/proc/self/task").iterdir()] if cores else []
+    before = {task: os.sched_getaffinity(task) for task in tasks}
+    behind = itertools.cycle(cores[1:] or cores)
+    for task in tasks:
+        os.sched_setaffinity(task, cores[:1] if task == os.getpid() else [next(behind)])
+    try:
+        yield
+    finally:
+        for task, allowed in before.items():
+            os.sched_setaffinity(task, allowed)
 
 
 def interleaved(
-    candidates: dict[str, Callable[[], object]], *, rounds: int = 15, repeats: int = 200
+    candidates: dict[str, Callable[[], object]],
+    *,
+    rounds: int = 15,
+    repeats: int = 200,
+    pause: float = PAUSE,
 ) -> dict[str, dict[str, float]]:
     """Seconds of one call: median and best over the rounds; each round averages ``repeats`` calls.
 
-    Before each candidate is a pause, so that none pays for what another has left running.
+    Before each candidate is a pause, so that none pays for what another has left running, and after that a call that
+    does not count, which wakes the processor and the threads up.
     """
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for call in candidates.values():
         call()  # nothing is timed cold
     for _ in range(rounds):
         for name, call in candidates.items():
-            time.sleep(PAUSE)
+            time.sleep(pause)
+            if repeats < FEW:
+                call()
             began = time.perf_counter()
             for _ in range(repeats):
                 call()

@@ -47,9 +47,8 @@ def info() -> Info:
             "kernels": {
                 "threads": threads.count(),
                 f"named by {choice.VARIABLE}": choice.named()
-                or "nothing: chosen by size, starts and zeros",
-                "one pass, in reads": f"{choice.PASS} + {choice.PASS_PER_START} a start",
-                "products, in reads": f"{choice.PRODUCTS} + {choice.PRODUCTS_PER_START} a start",
+                or "nothing: chosen by size, dtype, starts and zeros",
+                **{f"{name}, in reads": str(costs) for name, costs in choice.TABLE.items()},
                 "on supports, per read": f"{choice.SUPPORT_BOTH} both ways, {choice.SUPPORT_ROWS} one way",
             },
         }

@@ -36,9 +36,9 @@ def loops(storage: str, working: str) -> Loops:
     matrix = types.Array(getattr(types, storage), 2, "C", readonly=True)
     given, answer = types.Array(number, 2, "C", readonly=True), types.Array(number, 2, "C")
     numbers = types.Array(whole, 1, "C", readonly=True)
-    both = types.void(matrix, numbers, given, given, answer, answer, whole, whole)
+    both = types.void(matrix, numbers, whole, whole, given, given, answer, answer, whole, whole)
     onto_rows = types.void(matrix, numbers, given, answer, numbers, numbers, whole)
-    onto_columns = types.void(matrix, numbers, given, answer, whole, whole)
+    onto_columns = types.void(matrix, numbers, whole, whole, given, answer, whole, whole)
 
     def compiled(signature: Any, function: Callable[..., None]) -> Callable[..., None]:
         return njit(signature, fastmath=FAST, nogil=True, cache=True)(function)
@@ -52,13 +52,14 @@ def loops(storage: str, working: str) -> Loops:
 
 
 def _make_both(absolute: bool) -> Callable[..., None]:
-    """w += M v and s += M'u over the listed rows, from one read of M, or of |M|."""
+    """w += M v and s += M'u over the listed rows and the columns ``left`` to ``right``, from one read of M or |M|."""
 
-    def both(matrix, rows, u, v, w, s, length, lead):  # type: ignore[no-untyped-def]
-        last, columns = len(rows) - 1, matrix.shape[1]
+    def both(matrix, rows, left, right, u, v, w, s, length, lead):  # type: ignore[no-untyped-def]
+        last = len(rows) - 1
         nothing = w.dtype.type(0)
-        for begin in range(0, columns, length):
-            end = min(begin + length, columns)
+        lead = lead if left == 0 else 0
+        for begin in range(left, right, length):
+            end = min(begin + length, right)
             for block in range(0, last + 1, 8):
                 live = min(8, last + 1 - block)
                 r0, r1 = rows[block], rows[min(block + 1, last)]
@@ -146,12 +147,13 @@ def _onto_rows(matrix, rows, v, w, begins, ends, length):  # type: ignore[no-unt
         first = after
 
 
-def _onto_columns(matrix, rows, u, s, length, lead):  # type: ignore[no-untyped-def]
-    """s += M'u over the listed rows."""
-    count, columns = len(rows), matrix.shape[1]
+def _onto_columns(matrix, rows, left, right, u, s, length, lead):  # type: ignore[no-untyped-def]
+    """s += M'u over the listed rows and the columns from ``left`` up to ``right``."""
+    count = len(rows)
     whole = count - count % 8
-    for begin in range(0, columns, length):
-        end = min(begin + length, columns)
+    lead = lead if left == 0 else 0
+    for begin in range(left, right, length):
+        end = min(begin + length, right)
         for block in range(0, whole, 8):
             r0, r1, r2, r3 = rows[block], rows[block + 1], rows[block + 2], rows[block + 3]
             r4, r5, r6, r7 = rows[block + 4], rows[block + 5], rows[block + 6], rows[block + 7]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,29 @@ VARIABLE = "RESTPOINT_KERNEL"
 
 # Tensors up to this many entries lie in cache, and two matrix products beat the start of a compiled loop.
 SMALL = 20_000
-# One pass for B starts: what reading costs, and what arithmetic adds per start.
-PASS, PASS_PER_START = 0.8, 0.29
-# Two matrix products for B starts.
-PRODUCTS, PRODUCTS_PER_START = 4.5, 0.14
+
+
+class Costs(NamedTuple):
+    """One pass, and two matrix products, for B starts: what there is to pay in any case, and per start."""
+
+    one_pass: float
+    one_pass_per_start: float
+    products: float
+    products_per_start: float
+
+    def __str__(self) -> str:
+        return (
+            f"one pass {self.one_pass} + {self.one_pass_per_start} a start, "
+            f"products {self.products} + {self.products_per_start} a start"
+        )
+
+
+# Entries stored in another precision than that of the vectors are converted for a product, before it begins.
+TABLE = {
+    "float64": Costs(0.8, 0.29, 4.5, 0.14),
+    "float32": Costs(0.9, 0.30, 2.5, 0.125),
+    "converted": Costs(0.7, 0.33, 9.5, 0.33),
+}
 # The listed rows for both groups, and for one group over ranges of columns, per read of just these.
 SUPPORT_BOTH, SUPPORT_ROWS = 1.3, 1.3
 
@@ -74,33 +93,39 @@ class Support:
 
 def support_cost(vectors: tuple[np.ndarray, ...], first: int) -> float:
     """``Support.cost`` of vectors of shape (starts, size); quick where none holds a zero."""
-    if all(x.all() for x in vectors):
+    if all(np.count_nonzero(x) == x.size for x in vectors):
         return SUPPORT_BOTH * len(vectors[0])
     return Support.of(vectors, first).cost
 
 
-def choose(entries: int, starts: int, support: float) -> Way:
+def choose(
+    entries: int, starts: int, support: float, stored: str = "float64", working: str = "float64"
+) -> Way:
     """The cheapest way for ``starts`` starts that would cost ``support`` reads together, each on its own support.
+
+    ``stored`` is the dtype of the tensor, ``working`` that of the vectors.
 
     >>> (
     ...     choose(60**4, 1, 1.3),
     ...     choose(60**4, 1, 0.1),
     ...     choose(60**4, 200, 260.0),
+    ...     choose(60**4, 200, 260.0, "float32"),
     ...     choose(8**4, 1, 0.1),
     ... )
-    ('one-pass', 'support', 'products', 'products')
+    ('one-pass', 'support', 'products', 'one-pass', 'products')
     """
     forced = named()
     if forced in WAYS and starts:
         return forced
     if entries <= SMALL or starts == 0:
         return "products"
-    costs: dict[Way, float] = {
-        "one-pass": PASS + PASS_PER_START * starts,
+    table = TABLE[stored if stored == working else "converted"]
+    of_way: dict[Way, float] = {
+        "one-pass": table.one_pass + table.one_pass_per_start * starts,
         "support": support,
-        "products": PRODUCTS + PRODUCTS_PER_START * starts,
+        "products": table.products + table.products_per_start * starts,
     }
-    return min(costs, key=lambda way: costs[way])
+    return min(of_way, key=lambda way: of_way[way])
 
 
 def named() -> str | None:

@@ -58,14 +58,14 @@ class Dense(Kernel):
         return _KeptProducts(self, xs, carried)
 
     def depth(self, i: int) -> int:
-        """Sums over columns are taken range by range; those over rows one after the other, thread by thread."""
+        """Sums over columns are taken range by range, those over rows one after the other, both thread by thread."""
         layout, place = self.layout, self.layout.place(i)
         own, other, long = (
             (layout.sizes[: layout.first], layout.sizes[layout.first :], depth(layout.columns))
             if place < layout.first
-            else (layout.sizes[layout.first :], layout.sizes[: layout.first], layout.rows + count())
+            else (layout.sizes[layout.first :], layout.sizes[: layout.first], layout.rows)
         )
-        return long + len(other) - 1 + sum(own) - self.sizes[i]
+        return long + count() + len(other) - 1 + sum(own) - self.sizes[i]
 
     def in_double(self, xs: Vectors) -> bool:
         return all(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in xs)
@@ -155,7 +155,8 @@ class Dense(Kernel):
     def _way(self, vectors: Vectors) -> choice.Way:
         small = self.tensor.size <= choice.SMALL  # not worth the count of zeros
         cost = 0.0 if small else choice.support_cost(vectors, self.layout.first)
-        return choice.choose(self.tensor.size, len(vectors[0]), cost)
+        dtypes = self.tensor.dtype.name, vectors[0].dtype.name
+        return choice.choose(self.tensor.size, len(vectors[0]), cost, *dtypes)
 
     @cached_property
     def _largest(self) -> float:

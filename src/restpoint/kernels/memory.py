@@ -24,7 +24,7 @@ def aligned(*shapes: tuple[int, ...], dtype: np.dtype, lead: int = 0) -> list[np
     begin = place
     for shape, size in zip(shapes, sizes, strict=True):
         begin += -(begin + lead * dtype.itemsize) % LINE
-        found.append(room[begin - place : begin - place + size].view(dtype).reshape(shape))
+        found.append(np.ndarray(shape, dtype, room, begin - place))
         begin += size
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache, partial
 from typing import Any
 
@@ -47,17 +48,21 @@ class Passes:
         loop = loops.both_absolute if absolute else loops.both
         length = _length(starts)
         for panel in layout.panels():
-            parts = self._parts(panel, rows, layout.columns)
+            parts, by_columns = self._shares(panel, rows)
             u_, w_ = _columns(u, panel), _columns(w, panel)
-            sums = [s, *(self._column_sums(starts) for _ in parts[1:])]
+            ws = [w_, *(np.zeros_like(w_) if by_columns else w_ for _ in parts[1:])]
+            sums = [s, *(s if by_columns else self._column_sums(starts) for _ in parts[1:])]
             threads.run(
                 [
-                    partial(loop, panel.matrix, part, u_, v, w_, own, length, self.layout.lead)
-                    for part, own in zip(parts, sums, strict=True)
+                    partial(loop, panel.matrix, *part, u_, v, own_w, own_s, length, layout.lead)
+                    for part, own_w, own_s in zip(parts, ws, sums, strict=True)
                 ]
             )
-            for own in sums[1:]:
-                s += own
+            for own_w, own_s in zip(ws[1:], sums[1:], strict=True):
+                if by_columns:
+                    w_ += own_w
+                else:
+                    s += own_s
             _put_back(w, w_, panel)
         return w, s
 
@@ -76,10 +81,14 @@ class Passes:
         begins, ends = self._ranges(length) if ranges is None else ranges
         share = int(np.sum(ends - begins))
         for panel in layout.panels():
-            parts = self._parts(panel, rows, share)
+            listed = self._listed(panel, rows)
+            count = threads.useful(len(listed) * share * panel.matrix.itemsize)
             w_ = _columns(w, panel)
             threads.run(
-                [partial(loop, panel.matrix, part, v, w_, begins, ends, length) for part in parts]
+                [
+                    partial(loop, panel.matrix, part, v, w_, begins, ends, length)
+                    for part in _dealt(listed, count)
+                ]
             )
             _put_back(w, w_, panel)
         return w
@@ -90,17 +99,18 @@ class Passes:
         u, s = groups.outer(first), self._column_sums(starts)
         loop, length = self._loops().onto_columns, _length(starts)
         for panel in layout.panels():
-            parts = self._parts(panel, rows, layout.columns)
+            parts, by_columns = self._shares(panel, rows)
             u_ = _columns(u, panel)
-            sums = [s, *(self._column_sums(starts) for _ in parts[1:])]
+            sums = [s, *(s if by_columns else self._column_sums(starts) for _ in parts[1:])]
             threads.run(
                 [
-                    partial(loop, panel.matrix, part, u_, own, length, self.layout.lead)
+                    partial(loop, panel.matrix, *part, u_, own, length, layout.lead)
                     for part, own in zip(parts, sums, strict=True)
                 ]
             )
-            for own in sums[1:]:
-                s += own
+            if not by_columns:
+                for own in sums[1:]:
+                    s += own
         return s
 
     def products(
@@ -131,15 +141,29 @@ class Passes:
                 np.abs(rows, out=rows)
             yield panel.begin + i, panel.begin + i + len(rows), rows
 
-    def _parts(self, panel: Panel, rows: np.ndarray, columns: int) -> list[np.ndarray]:
-        """The listed rows that lie in the panel, counted from its first one, dealt out to threads."""
-        if len(rows) != self.layout.rows or panel.begin or panel.end != self.layout.rows:
-            low, high = np.searchsorted(rows, (panel.begin, panel.end))
-            rows = rows[low:high] - panel.begin
-        count = threads.useful(len(rows) * columns * panel.matrix.itemsize)
-        if count == 1:
-            return [rows]
-        return [part for part in np.array_split(rows, count) if len(part)]
+    def _shares(
+        self, panel: Panel, rows: np.ndarray
+    ) -> tuple[list[tuple[np.ndarray, int, int]], bool]:
+        """What each thread reads (rows of the panel, first column, end), and whether they share out the columns.
+
+        The longer side is dealt out, so that the sums which every thread needs for itself are short.
+        """
+        layout, columns = self.layout, self.layout.columns
+        listed, line = self._listed(panel, rows), LINE // self.working.itemsize
+        count = threads.useful(len(listed) * columns * panel.matrix.itemsize)
+        if count == 1 or columns < max(len(listed), count * line):
+            return [(part, 0, columns) for part in _dealt(listed, count)], False
+        cuts = [columns * i // count for i in range(count + 1)]
+        # Shares begin where a cache line does: threads that write to one line wait for each other.
+        cuts[1:-1] = [layout.lead + (cut - layout.lead) // line * line for cut in cuts[1:-1]]
+        return [(listed, *ends) for ends in itertools.pairwise(cuts)], True
+
+    def _listed(self, panel: Panel, rows: np.ndarray) -> np.ndarray:
+        """The listed rows that lie in the panel, counted from its first one."""
+        if len(rows) == self.layout.rows and panel.end - panel.begin == self.layout.rows:
+            return rows
+        low, high = np.searchsorted(rows, (panel.begin, panel.end))
+        return rows[low:high] - panel.begin
 
     def _ranges(self, length: int) -> tuple[np.ndarray, np.ndarray]:
         """All columns: the lead, and what follows in steps that begin a cache line."""
@@ -163,6 +187,11 @@ def _compiled(stored: np.dtype, working: np.dtype) -> Any:
 
 def _length(starts: int) -> int:
     return RANGE if starts == 1 else RANGE_OF_MANY
+
+
+def _dealt(rows: np.ndarray, count: int) -> list[np.ndarray]:
+    """The rows in ``count`` parts, one a thread, none of them empty."""
+    return [part for part in np.array_split(rows, count) if len(part)] if count > 1 else [rows]
 
 
 def _product(v: np.ndarray, rows: np.ndarray) -> np.ndarray:
