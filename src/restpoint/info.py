@@ -29,7 +29,7 @@ def info() -> Info:
     """Versions, threads, BLAS, and how tensors are read.
 
     >>> info()["kernels"]["named by RESTPOINT_KERNEL"]
-    'nothing: chosen by size, starts and zeros'
+    'nothing: chosen by size, dtype, starts and zeros'
     """
     from threadpoolctl import threadpool_info
 
