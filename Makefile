@@ -96,6 +96,7 @@ check: $(READY) ## format, lint, types, layers, spelling, locks
 	@$(VENV)/bin/typos
 	@$(PY) -m validate_pyproject pyproject.toml
 	@$(PY) tools/check_lock.py
+	@$(PY) tools/performance.py --check
 
 .PHONY: format
 format: $(READY) ## format, and fix what ruff can fix safely
@@ -127,7 +128,7 @@ prove: $(READY) ## the long studies (pytest -m prove)
 # Each script runs alone, with its threads pinned, and writes the file that RESTPOINT_BENCH_RESULT
 # names. A script that leaves no new file has measured nothing.
 .PHONY: bench
-bench: $(READY) ## every benchmarks/bench_*.py, into benchmarks/results/*.json
+bench: $(READY) ## every benchmarks/bench_*.py, into benchmarks/results/*.json and docs/performance.md
 	@mkdir -p benchmarks/results; found=; missed=; \
 	for script in benchmarks/bench_*.py; do \
 	  [ -e "$$script" ] || continue; found=yes; \
@@ -138,6 +139,7 @@ bench: $(READY) ## every benchmarks/bench_*.py, into benchmarks/results/*.json
 	  [ -s "$$result" ] || { echo "$$script wrote no $$result" >&2; exit 1; }; \
 	done; \
 	[ -n "$$found" ] || { echo "There is no benchmarks/bench_*.py yet." >&2; exit 2; }; \
+	$(PY) tools/performance.py; \
 	[ -z "$$missed" ] || { echo "A floor was missed in:$$missed" >&2; exit 1; }
 
 .PHONY: docs

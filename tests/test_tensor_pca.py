@@ -273,6 +273,7 @@ def test_path_is_certified_and_shrinks(cube, fit):
     dense = SparseTensorPCA().path(SMALL, rho=0.0)
     assert dense.rho.tolist() == [0.0]
     assert dense.certified.all()
+    assert repr(dense).startswith("TensorPath(1 rho from 0 to 0, ")
     for rho in ([], "auto", [-1.0], [[1.0]]):
         with pytest.raises(DataError, match="rho must be finite numbers >= 0"):
             SparseTensorPCA().path(SMALL, rho=rho)

@@ -62,6 +62,12 @@ class TensorPath:
     labels: tuple[Any, ...]
     modes: tuple[tuple[int, ...], ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"TensorPath({len(self.rho)} rho from {self.rho[0]:.3g} to {self.rho[-1]:.3g}, "
+            f"{self.value.shape[1]} solutions, {self.certified.mean():.0%} certified)"
+        )
+
     @property
     def best(self) -> np.ndarray:
         """The column of least value in every row, among the certified ones where there are any."""
