@@ -11,7 +11,7 @@ ours is told nothing: default arguments, ``init`` the same starts.
 Drop-out: half of the subjects lose the last 80 % of their times, 40 % of the entries. Several components: three, with
 cosines of 0.5 between them in every mode, against tensorly's parafac.
 
-RESTPOINT_BENCH_TRIALS (default 100) is the number of trials a strength, RESTPOINT_BENCH_ONLY a part of the names of the
+RESTPOINT_BENCH_TRIALS (default 100) is the number of trials a strength, RESTPOINT_BENCH_ONLY a pattern for the names of the
 cases to run, RESTPOINT_BENCH_STRENGTHS=25,30,40 the strengths to keep, RESTPOINT_BENCH_FIGURE where to draw the phase
 diagrams. Ctrl-C ends the phase diagrams with the trials that are done.
 """
@@ -19,6 +19,7 @@ diagrams. Ctrl-C ends the phase diagrams with the trials that are done.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 import warnings
@@ -320,9 +321,9 @@ def main() -> int:
     figures: dict[str, Any] = {"trials": TRIALS, "exact recovery": {}}
     with use_threads(1), threadpool_limits(1):
         for name, experiment in (("drop-out", drop_out), ("three components", several)):
-            if ONLY in name:
+            if re.search(ONLY, name):
                 figures[name] = gathered([experiment(k) for k in range(TRIALS)])
-        cases = [case for case in CASES if ONLY in case.name]
+        cases = [case for case in CASES if re.search(ONLY, case.name)]
         figures["trials of exact recovery"], figures["exact recovery"] = phases(cases)
     verdicts = floors(figures)
     write(figures | {"floors": verdicts})
