@@ -11,9 +11,9 @@ ours is told nothing: default arguments, ``init`` the same starts.
 Drop-out: half of the subjects lose the last 80 % of their times, 40 % of the entries. Several components: three, with
 cosines of 0.5 between them in every mode, against tensorly's parafac.
 
-RESTPOINT_BENCH_TRIALS (default 100) is the number of trials a strength, RESTPOINT_BENCH_ONLY a pattern for the names of the
-cases to run, RESTPOINT_BENCH_STRENGTHS=25,30,40 the strengths to keep, RESTPOINT_BENCH_FIGURE where to draw the phase
-diagrams. Ctrl-C ends the phase diagrams with the trials that are done.
+RESTPOINT_BENCH_TRIALS (default 100) is the number of trials a strength, RESTPOINT_BENCH_ONLY a pattern for the names of
+the cases to run, RESTPOINT_BENCH_STRENGTHS=25,30,40 the strengths to keep, RESTPOINT_BENCH_FIGURE where to draw the
+phase diagrams. Ctrl-C ends the phase diagrams with the trials that are done.
 """
 
 from __future__ import annotations
