@@ -105,7 +105,7 @@ class Bound:
     def with_trials(self, growth: Array) -> Bound:
         """The same in looks at points, when every step is found by trial and some trials are refused (theory A3).
 
-        A refusal doubles what an acceptance at most halves, and that never grows by more than the factor
+        A refusal at least doubles what an acceptance at most halves, and that never grows by more than the factor
         2^``growth``: after A accepted trials at most A + growth were refused. With A <= N - 1 and the look at the
         start, 2 N - 1 + growth looks are enough.
 

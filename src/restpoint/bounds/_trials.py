@@ -46,7 +46,8 @@ def addition_3(
 ) -> Bound:
     r"""Conditional gradient with the step lengths of ``Armijo``, in trials; no constant is used by the method.
 
-    A step of length s is accepted when Phi falls by s/2 times the gap, tried with at most twice the last length. With
+    A step of length s is accepted when Phi falls by s/2 times the gap, tried with the last length or more, at most
+    twice it; a refused s is at least halved, and goes no lower than half of (G/D)^(q-1), G the gaps that it saw. With
     s_min = min{1, (eps / D)^(q-1) / 2}, at most N = max{1, ceil(2 delta / (eps s_min))} looks see accepted points
     with a gap above eps, for every pair (p, lambda) that is true of f; with refused trials 2 N - 1 + log2(1 / s_min)
     looks. D and the gap are
@@ -91,11 +92,12 @@ def addition_3_known_p(
 ) -> Bound:
     r"""Either step with the constants of ``Doubling``, in trials: p is known, lambda is not.
 
-    A trial is accepted when Phi falls by what its constant guarantees; else the constant is doubled. No constant above
-    the true ones is refused, so none is larger than L = max{initial, 2 max_i lambda_i}, and
-    N = max{1, ceil(delta / omega_D(eps))} looks see accepted points with a gap above eps, where D comes from
-    L diam_p(S_i)^p as in ``theorem_5_2`` ("jacobi" and "max-improvement") or ``addition_13`` ("gauss-seidel"). With
-    refused trials that makes 2 N - 1 + log2(L / initial) looks. ``slack`` as in ``addition_3``. Proof: theory A3.
+    A trial is accepted when Phi falls by what its constant guarantees; else the constant is doubled, or raised to one
+    that the refusal proves to be too small. No constant above the true ones is refused, so none is larger than
+    L = max{initial, 2 max_i lambda_i}, and N = max{1, ceil(delta / omega_D(eps))} looks see accepted points with a
+    gap above eps, where D comes from L diam_p(S_i)^p as in ``theorem_5_2`` ("jacobi" and "max-improvement") or
+    ``addition_13`` ("gauss-seidel"). With refused trials that makes 2 N - 1 + log2(L / initial) looks. ``slack`` as
+    in ``addition_3``. Proof: theory A3.
 
     >>> addition_3_known_p(
     ...     eps=0.5, delta=1.0, constants=(1.0,), diameters=(1.0,), initial=0.25
@@ -135,10 +137,10 @@ def addition_4(  # noqa: PLR0913 - beside the numbers of a theorem, what is trie
 ) -> Bound:
     r"""The proximal step with the weights of ``Universal``, in trials: neither p nor lambda is used by the method.
 
-    The weight (w/2) ||y - x||_2^2 is accepted when Phi falls by half of the model's decrease, else doubled. Let
-    n = ``size`` be the number of entries in all, diam_2(S)^2 = sum_i diam_2(S_i)^2 (``diameters`` are Euclidean), and
-    D_2 = max_i lambda_i n^(1-p/2) diam_2(S)^p for any pair (p, lambda), 1 < p <= 2, that is true of f. As long as the
-    gap exceeds eps, no weight above K / diam_2(S)^2 is tried,
+    The weight (w/2) ||y - x||_2^2 is accepted when Phi falls by half of the model's decrease M, else multiplied by
+    max{2, 2 - fallen/M}. Let n = ``size`` be the number of entries in all, diam_2(S)^2 = sum_i diam_2(S_i)^2
+    (``diameters`` are Euclidean), and D_2 = max_i lambda_i n^(1-p/2) diam_2(S)^p for any pair (p, lambda), 1 < p <=
+    2, that is true of f. As long as the gap exceeds eps, no weight above K / diam_2(S)^2 is tried,
 
         K = max{initial diam_2(S)^2, 2 D_2 max{1, (D_2 / eps)^(q-2)}}.
 
@@ -148,7 +150,10 @@ def addition_4(  # noqa: PLR0913 - beside the numbers of a theorem, what is trie
 
     The gap is the sum of the blocks' for "jacobi" (joint constants), the largest for the others (blockwise ones;
     eps / d for the sum); "gauss-seidel" moves a block twice, so its n counts 2 n. ``slack`` as in ``addition_3``.
-    Proof: theory A4; in sweeps with sum_i n_i^(1-p/2) ||d_i||^p <= n^(1-p/2) (sum_i ||d_i||^2)^(p/2).
+    Proof: theory A4; in sweeps with sum_i n_i^(1-p/2) ||d_i||^p <= n^(1-p/2) (sum_i ||d_i||^2)^(p/2). With
+    r = ||d||, D_r = D_2 / diam_2(S)^p and M >= max{w r^2/2, omega(gap)}, a refusal says that 2 (M - fallen) <=
+    D_r r^p - w r^2; so where w grows by more than 2, to w (2 - fallen/M), it becomes at most max{D_2 / diam_2(S)^2,
+    D_r (w diam_2(S) / gap)^(2-p)} or (D_2 + gap)^2 / (4 gap diam_2(S)^2) for D_2 < gap < 2 D_2: within the limit.
 
     >>> addition_4(
     ...     eps=0.5, delta=1.0, constants=(1.0,), diameters=(1.0,), size=3, initial=0.5

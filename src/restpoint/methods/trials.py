@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 # What rounding of two values of Phi may hide, in units of their last digit (theory A5, A12), and what it may hide in
 # their difference by gradients, in units of the terms of that.
 ROUNDING, ROUNDING_OF_SLOPES = 64.0, 8.0
-# A weight goes on to so many times the curvature that an accepted step met, within [1/2, 1] of itself.
+# What is tried next allows for so many times the curvature that the last trial met.
 MARGIN = 1.25
 
 
 class Verdict(NamedTuple):
-    """Whether a trial is accepted, and by how much Phi fell."""
+    """Whether a trial is accepted, by how much Phi fell, and where rounding of Phi hides that."""
 
     accepted: Array
     fallen: Array
+    hidden: Array
 
 
 class Trials(Smoothness):
@@ -68,11 +69,12 @@ class Trials(Smoothness):
 
 @dataclass(frozen=True)
 class Armijo(Trials):
-    r"""Conditional gradient with one step length for all blocks, found by halving (theory A3).
+    r"""Conditional gradient with one step length for all blocks, found by trial (theory A3).
 
     With y_i from the linear oracles, blocks go to (1 - s) x_i + s y_i, and the trial is accepted when Phi falls by at
-    least s/2 times the gaps of the blocks that moved; tried with s = min(1, 2 s_last) first. Neither lambda nor p is
-    used, and for every pair that is true of f the gap is at most eps after
+    least s/2 times the gaps of the blocks that moved. Within [s_last, 2 s_last] after an accepted trial, and up to half
+    of a refused one, s is where a parabola through what was seen is lowest. Neither lambda nor p is used, and for every
+    pair that is true of f the gap is at most eps after
 
         N = ceil((2 delta / eps) max{1, 2 (D / eps)^(q-1)})
 
@@ -102,8 +104,24 @@ class Armijo(Trials):
         return namespace(look.value).ones_like(look.value)
 
     def next(self, old: State, tried: State, verdict: Verdict) -> Array:
+        """Where the parabola through what was seen is lowest, within what theory A3 asks.
+
+        After a refusal that is at most half. It stays above the s_min of the theorem: with G, the gaps that the trial
+        saw, s G - fallen <= s^p D/2 and s^(p-1) > G/D, so the lowest point s^2 G / (2 (s G - fallen)) of the
+        parabola is at least (G/D)^(q-1).
+        """
         xp, s = namespace(old.memory), old.memory
-        return xp.where(verdict.accepted, xp.minimum(2.0 * s, 1.0), 0.5 * s)
+        promised: Array = tried.promised  # s G / 2
+        bent = 2.0 * promised - verdict.fallen  # what curvature took: s^2/2 times that along y - x
+        known = (bent > 0.0) & xp.isfinite(bent) & ~verdict.hidden
+        bent = MARGIN * xp.where(known, bent, 1.0)
+        shorter = s * xp.minimum(xp.where(known, promised / bent, 0.5), 0.5)
+        # The same curvature along what is to be gone next.
+        gap, gone, ahead = reduce(xp.add, tried.look.gaps), _apart(old), _apart(tried)
+        least = 0.5 * s * s * gap * gone / xp.where(ahead > 0.0, bent * ahead, 1.0)
+        longer = xp.where(known & (ahead > 0.0), least, 1.0)
+        longer = xp.minimum(xp.maximum(longer, s), xp.minimum(2.0 * s, 1.0))
+        return xp.where(verdict.accepted, longer, shorter)
 
     def attempt(self, method: BlockMethod, problem: Problem, state: State) -> tuple[State, Array]:
         shortened = _Shortened(method.order, self, method.gradient, state.memory)
@@ -126,7 +144,7 @@ class _Shortened(ConditionalGradient):
 
 
 class Weighted(Trials):
-    """The rules that try a constant: doubled where a trial was refused, lowered where it was not."""
+    """The rules that try a constant: raised where a trial was refused, lowered where it was not."""
 
     share: ClassVar[float]  # of the model's decrease that Phi has to achieve
     initial: float | None
@@ -160,7 +178,21 @@ class Weighted(Trials):
         floor = xp.minimum(constant, _full_below(tried.xs, tried.look, self.power))
         tiny = float(xp.finfo(constant.dtype).smallest_normal)
         lower = xp.maximum(xp.maximum(lower, floor), tiny)
-        return xp.where(verdict.accepted, lower, 2.0 * constant)
+        return xp.where(verdict.accepted, lower, constant * self._growth(tried, verdict))
+
+    def _growth(self, tried: State, verdict: Verdict) -> Array:
+        """Twice, or as far as the refused trial proves that the true constant is away.
+
+        With a constant c the promise is at least (p-1) (c/2) moved, where moved is the sum of ||y_i - x_i||_p^p, and
+        Phi falls by promised - ((true - c)/2) moved at least: true >= c (1 + (p-1) (1 - fallen / promised)).
+        """
+        promised: Array = tried.promised
+        xp = namespace(promised)
+        known = (promised > 0.0) & xp.isfinite(verdict.fallen) & ~verdict.hidden
+        if self.power > 2.0 or tried.look.doubts is not None:  # of these the promise says less
+            return xp.full_like(promised, 2.0)
+        kept = xp.where(known, verdict.fallen / xp.where(known, promised, 1.0), 1.0)
+        return xp.maximum(1.0 + (self.power - 1.0) * (1.0 - kept), 2.0)
 
     def attempt(self, method: BlockMethod, problem: Problem, state: State) -> tuple[State, Array]:
         constants = Curvature((state.memory,) * len(state.xs), self.power)
@@ -183,10 +215,11 @@ class Doubling(Weighted):
     r"""A constant lambda for known p, found by doubling: any step, any order of blocks (theory A3).
 
     A step (or sweep) with lambda is accepted when Phi falls by what lambda would guarantee. Then lambda is lowered
-    towards the curvature that the step met, at most by half, and not below where steps are full anyway; where a step
-    was refused it is doubled. Once lambda >= the true constant nothing is refused, so lambda never exceeds
-    max(initial, 2 lambda_true), and the theorem for ``Majorant`` holds with that in its place. ``initial=None`` begins
-    with the constant below which the first step of conditional gradient would be full, per start.
+    towards the curvature that the step met, at most by half, and not below where steps are full anyway; where a
+    step was refused it is doubled, or raised as far as the refusal proves the true constant to be away. Once lambda
+    >= the true constant nothing is refused, so lambda never exceeds max(initial, 2 lambda_true), and the theorem
+    for ``Majorant`` holds with that in its place. ``initial=None`` begins with the constant below which the first
+    step of conditional gradient would be full, per start.
 
     >>> import numpy as np, restpoint as rp
     >>> f = rp.smooth.Function(lambda x: np.sum(np.cos(x)), lambda x: -np.sin(x), shapes=3)
@@ -213,8 +246,8 @@ class Doubling(Weighted):
 class Universal(Weighted):
     r"""The proximal step for f of which neither p nor lambda is known (theory A4).
 
-    The weight (w/2) ||y - x||_2^2 is accepted when Phi falls by half of the model's decrease M, else doubled; once
-    accepted it is lowered as in ``Doubling``. For every 1 < p <= 2 and lambda that are true of f the gap is at most eps
+    The weight (w/2) ||y - x||_2^2 is accepted when Phi falls by half of the model's decrease M; it is raised and
+    lowered as in ``Doubling``. For every 1 < p <= 2 and lambda that are true of f the gap is at most eps
     after N = ceil((8 delta / eps) max{1, (D_2 / eps)^(q-1)}) accepted steps, D_2 = lambda n^(1-p/2) diam_2(S)^p: the
     rate is that of the best p. At every step omega^{-1}(M), for p = 2 and D = w diam_2(S)^2, bounds the gap whatever f
     is; ``measures(problem, xs, gamma=1/w)`` tells it.
@@ -263,6 +296,15 @@ def _full_below(xs: Blocks, look: Look, p: float) -> Array:
     return reduce(namespace(xs[0]).maximum, found)
 
 
+def _apart(state: State) -> Array:
+    """sum_i ||y_i - x_i||_2^2, y_i the answers of the linear oracles."""
+    found = [
+        power_sum(answer.point - x, 2.0, x.ndim - gap.ndim)
+        for x, answer, gap in zip(state.xs, state.look.answers, state.look.gaps, strict=True)
+    ]
+    return reduce(namespace(state.xs[0]).add, found)
+
+
 def _judged(old: State, new: State, wanted: Array) -> Verdict:
     """Whether Phi fell by what was wanted, as far as rounding lets it be seen; False where it is not finite.
 
@@ -280,7 +322,7 @@ def _judged(old: State, new: State, wanted: Array) -> Verdict:
         near = ROUNDING_OF_SLOPES * float(xp.finfo(before.dtype).eps) * size
         accepted = accepted & (~hidden | (slope >= wanted - near))
         fallen = xp.where(hidden, slope, fallen)
-    return Verdict(accepted, fallen)
+    return Verdict(accepted, fallen, hidden)
 
 
 def lowered(old: Look, new: Look, wanted: Array) -> Array:
