@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from importlib.metadata import entry_points
 import pytest
 
 from restpoint import cli
-from restpoint.reproduce import table1
+from restpoint.reproduce import rates, table1
 
 
 def call(*words):
@@ -142,6 +143,23 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch, capsys, tmp_path, after):
     if after:
         assert len(list(csv.DictReader(io.StringIO(written.read_text())))) == 5 * after
         assert f"ours ({after} instances a size)" in out
+
+
+def test_ctrl_c_in_the_study_of_rates_keeps_the_cases_that_are_done(monkeypatch, capsys, tmp_path):
+    def interrupted(most):
+        yield from itertools.islice(runs(most), 1)
+        raise KeyboardInterrupt
+
+    runs = rates.run
+    monkeypatch.setattr(rates, "run", interrupted)
+    words = ("reproduce", "rates", "--most", "100", "--out", str(tmp_path), "--json")
+    status, out, complaint = called(monkeypatch, capsys, *words)
+    assert status == 130
+    assert (
+        complaint.splitlines()[-1] == f"restpoint: interrupted after 1 of {len(rates.CASES)} cases"
+    )
+    assert {line["method"] for line in json.loads(out)["summaries"]} == {"Algorithm 1"}
+    assert (tmp_path / "rates.csv").exists()
 
 
 def test_the_command_is_installed_under_its_name():

@@ -58,7 +58,7 @@ def table1(
 
     numbers = _sizes(sizes)
     runs = table1.run(numbers, instances, seed=seed, workers=workers)
-    _reproduced(table1_report, runs, len(numbers) * instances, seed=seed, out=out, as_json=as_json)
+    _reproduced(table1_report, runs, len(numbers) * instances, seed, out=out, as_json=as_json)
 
 
 @reproduce.command()
@@ -75,7 +75,7 @@ def table2(
 
     numbers = _sizes(sizes)
     runs = table2.run(numbers, instances, seed=seed, workers=workers)
-    _reproduced(table2_report, runs, len(numbers) * instances, seed=seed, out=out, as_json=as_json)
+    _reproduced(table2_report, runs, len(numbers) * instances, seed, out=out, as_json=as_json)
 
 
 @reproduce.command()
@@ -89,17 +89,42 @@ def figure1(
     from restpoint.reproduce import figure1, figure1_report
 
     runs = figure1.run(instances, seed=seed)
-    _reproduced(figure1_report, runs, instances, seed=seed, out=out, as_json=as_json)
+    _reproduced(figure1_report, runs, instances, seed, out=out, as_json=as_json)
 
 
-def _reproduced(report: Any, runs: Any, total: int, *, seed: int, out: Path, as_json: bool) -> None:
-    """Run the instances of an experiment, then write its files and print its page; a part of them after Ctrl-C."""
+@reproduce.command()
+def rates(
+    most: Annotated[int, typer.Option(help="Iterations of the longest run.")] = 1000,
+    out: Out = REPRODUCED,
+    as_json: AsJson = False,
+) -> None:
+    """How iterations grow as eps falls, beside the theorems. Ctrl-C keeps what is done."""
+    from restpoint.reproduce import rates, rates_report
+
+    runs, total = rates.run(most), len(rates.CASES)
+    _reproduced(rates_report, runs, total, most, of="cases", out=out, as_json=as_json)
+
+
+def _reproduced(
+    report: Any,
+    runs: Any,
+    total: int,
+    named: int,
+    *,
+    of: str = "instances",
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Take the runs of an experiment, then write its files and print its page; a part of them after Ctrl-C.
+
+    ``named`` is the number by which the experiment can be had again: its seed, or its longest run.
+    """
     from restpoint.reproduce import files
 
     files.folder(out)
     rows: list[Any] = []
     done, interrupted = 0, False
-    with _progress("instances", total) as advance:
+    with _progress(of, total) as advance:
         try:
             for found in runs:
                 rows += found
@@ -109,49 +134,12 @@ def _reproduced(report: Any, runs: Any, total: int, *, seed: int, out: Path, as_
             interrupted = True
             runs.close()
     if rows:
-        paths = report.write(out, rows, seed)
-        typer.echo(
-            files.as_json(report.content(rows, seed)) if as_json else report.page(rows) + "\n"
-        )
+        paths = report.write(out, rows, named)
+        page = files.as_json(report.content(rows, named)) if as_json else report.page(rows) + "\n"
+        typer.echo(page)
         typer.echo("written: " + ", ".join(map(str, paths)), err=True)
     if interrupted:
-        typer.echo(f"restpoint: interrupted after {done} of {total} instances", err=True)
-        raise typer.Exit(INTERRUPTED)
-
-
-@reproduce.command()
-def rates(
-    most: Annotated[int, typer.Option(help="Iterations of the longest run.")] = 1000,
-    out: Annotated[Path, typer.Option(help="Folder for CSV, JSON, LaTeX and figure.")] = Path(
-        "reproduced"
-    ),
-    as_json: AsJson = False,
-) -> None:
-    """How iterations grow as eps falls, beside the theorems. Ctrl-C keeps what is done."""
-    from restpoint.reproduce import files
-    from restpoint.reproduce import rates as experiment
-    from restpoint.reproduce import rates_report as report
-
-    runs = experiment.run(most)
-    files.folder(out)
-    rows: list[experiment.Row] = []
-    done, total, interrupted = 0, len(experiment.CASES), False
-    with _progress("cases", total) as advance:
-        try:
-            for found in runs:
-                rows += found
-                done += 1
-                advance()
-        except KeyboardInterrupt:
-            interrupted = True
-    if rows:
-        paths = report.write(out, rows, most)
-        typer.echo(
-            files.as_json(report.content(rows, most)) if as_json else report.page(rows) + "\n"
-        )
-        typer.echo("written: " + ", ".join(map(str, paths)), err=True)
-    if interrupted:
-        typer.echo(f"restpoint: interrupted after {done} of {total} cases", err=True)
+        typer.echo(f"restpoint: interrupted after {done} of {total} {of}", err=True)
         raise typer.Exit(INTERRUPTED)
 
 

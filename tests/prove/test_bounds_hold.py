@@ -12,7 +12,7 @@ from prove.problems import KINDS, MOST_ITERATIONS, Instance, instance
 
 pytestmark = pytest.mark.prove
 
-PROBLEMS_PER_KIND = 400
+PROBLEMS_PER_KIND = 910  # of eleven kinds: ten thousand problems
 
 # The bounds are those of exact arithmetic; they speak of eps that the certificate's allowance for rounding does not
 # touch. A bound may be missed where that allowance is a larger part of eps than this.

@@ -16,3 +16,4 @@ def test_exponents_are_those_of_the_theorems(figures):
     assert len(resisting) == len(rates.CASES)
     assert [line for line in resisting if not line.fits] == []
     assert all(line.proved for line in lines)
+    assert max(line.slope - line.exponent for line in lines) <= 0.05

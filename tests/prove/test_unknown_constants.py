@@ -12,7 +12,8 @@ import restpoint as rp
 
 pytestmark = pytest.mark.prove
 
-PROBLEMS, MOST, EPS = 36, 1000, rp.Relative(1e-3)
+PROBLEMS, EPS = 36, rp.Relative(1e-3)
+MOST = 4000  # looks; a run that needs more counts with so many, which flatters what it is compared with
 # Fixed constants that are tried: the declared one, its half, ..., to find the best.
 HALVINGS = 9
 
@@ -63,13 +64,13 @@ def _function(rng: np.random.Generator, kind: int, n: int) -> tuple[str, rp.smoo
     return "powers", rp.smooth.Sum(powers, line)
 
 
-def cost(problem: rp.Problem, method: Any, seed: int) -> tuple[float, float]:
-    """Looks and gradients to a certificate, infinite beyond the budget."""
+def cost(problem: rp.Problem, method: Any, seed: int) -> np.ndarray:
+    """Looks and gradients to a certificate, NaN beyond the budget."""
     stop = rp.Stop(max_iterations=MOST, patience=None)
     result = rp.solve(problem, method, eps=EPS, starts=1, rng=seed, stop=stop)
     if not result.certified[0]:
-        return np.inf, np.inf
-    return float(result.used[0]), float(result.work["gradients"][0])
+        return np.full(2, np.nan)
+    return np.array([result.used[0], result.work["gradients"][0]], dtype=float)
 
 
 STEPS = {
@@ -81,7 +82,7 @@ STEPS = {
 @pytest.mark.parametrize("name", STEPS)
 def test_not_to_know_costs_little_and_to_declare_costs_more(name, figures):
     step, neither = STEPS[name]
-    ratios: dict[str, list[list[float]]] = {"p known": [], "neither known": []}
+    ratios: dict[str, list[np.ndarray]] = {"p known": [], "neither known": []}
     for seed, (kind, problem) in enumerate(problems()):
         curvature = problem.facts().joint
         declared, p = max(curvature.constants), curvature.p
@@ -93,20 +94,16 @@ def test_not_to_know_costs_little_and_to_declare_costs_more(name, figures):
             )
             for j in range(HALVINGS)
         ]
-        best, best_gradients = min(fixed)
-        if not np.isfinite(best):
-            continue
+        best, valid = np.nanmin([*fixed, (MOST, MOST)], axis=0), np.nan_to_num(fixed[0], nan=MOST)
         for rule, smoothness in zip(ratios, (rp.Doubling(p=p), neither), strict=True):
-            looks, gradients = cost(problem, step(rp.Jacobi(), smoothness), seed)
-            ratios[rule].append([looks / best, gradients / best_gradients, fixed[0][0] / looks])
+            found = np.nan_to_num(cost(problem, step(rp.Jacobi(), smoothness), seed), nan=2 * MOST)
+            ratios[rule].append(np.array([*(found / best), valid[0] / found[0]]))
             figures("looks / those of the best fixed constant", f"{name}, {rule}, {kind}",
-                    largest=("largest", looks / best))  # fmt: skip
-    for rule, found in ratios.items():
-        # Infinite over infinite: neither reached a certificate within the budget.
-        to_best, gradients, gained = np.nanmedian(np.array(found), axis=0)
-        figures("medians", f"{name}, {rule}", problems=("sum", len(found)), looks=("sum", to_best),
+                    largest=("largest", found[0] / best[0]))  # fmt: skip
+    for rule, rows in ratios.items():
+        to_best, gradients, gained = np.median(rows, axis=0)
+        figures("medians", f"{name}, {rule}", problems=("sum", len(rows)), looks=("sum", to_best),
                 gradients=("sum", gradients), declared=("sum", gained))  # fmt: skip
         assert to_best <= 2.0
         assert gradients <= 2.5
-        if name == "proximal":
-            assert gained >= 1.5
+        assert gained >= 1.5

@@ -9,7 +9,7 @@ usual ones (quadratics and a tensor with random entries) are one problem each, s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,7 +100,7 @@ CASES = (
 )
 
 
-def run(most: int = MOST) -> Iterator[list[Row]]:
+def run(most: int = MOST) -> Generator[list[Row], None, None]:
     """The runs of every case, as they are done; the longest takes about ``most`` iterations."""
     most = whole_number("most", most, 100)
     return ([*_resisting(case, most), *_usual(case)] for case in CASES)
