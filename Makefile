@@ -118,7 +118,7 @@ test-kernels: $(READY) ## the tensor tests, through each kernel by force
 	@for kernel in reference one-pass support products; do \
 	  echo "RESTPOINT_KERNEL=$$kernel"; \
 	  RESTPOINT_KERNEL=$$kernel $(PY) -m pytest -q -n $(WORKERS) $(ARGS) tests/test_kernels_*.py tests/test_smooth*.py \
-	    tests/test_claims.py tests/test_errata_api.py tests/test_theory_section5.py tests/test_loop.py tests/test_methods.py; \
+	    tests/test_claims.py tests/test_errata_api.py tests/test_theory_section5.py tests/test_loop.py tests/test_libraries.py tests/test_methods.py; \
 	done
 
 .PHONY: prove
