@@ -64,7 +64,7 @@ def waves(a, n=4):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_armijo_steps_are_those_of_the_rule(seed):
-    """Accepted where Phi falls by half of what is linear, then within [s, 2s], else within [s/8, s/2], by a parabola."""
+    """Accepted where Phi falls by half of what is linear: s goes on within [s, 2s], else within [s/8, s/2]."""
     rng = np.random.default_rng(seed)
     problem = waves(rng.uniform(0.3, 3.0, 4))
     f, box = problem.smooth, problem.sets[0]

@@ -48,9 +48,9 @@ def addition_3(
 
     A step of length s is accepted when Phi falls by s/2 times the gap, tried with the last length or more, at most
     twice it; a refused s is at least halved, and goes no lower than half of (G/D)^(q-1), G the gaps that it saw (an
-    eighth of that where p > 2). With s_min = min{1, (eps / D)^(q-1) / 2}, or / 8 where p > 2, at most N = max{1, ceil(2 delta / (eps s_min))} looks see accepted points
-    with a gap above eps, for every pair (p, lambda) that is true of f; with refused trials 2 N - 1 + log2(1 / s_min)
-    looks. D and the gap are
+    eighth of that where p > 2). With s_min = min{1, (eps / D)^(q-1) / 2}, or / 8 where p > 2, at most
+    N = max{1, ceil(2 delta / (eps s_min))} looks see accepted points with a gap above eps, for every pair (p, lambda)
+    that is true of f; with refused trials 2 N - 1 + log2(1 / s_min) looks. D and the gap are
 
         "jacobi"           sum_i D_i, joint constants, the sum of the gaps (and so the largest)
         "gauss-seidel"     sum_i D_i + max_i D_i, blockwise constants, largest gap first (it moves twice)

@@ -108,8 +108,8 @@ class Armijo(Trials):
     def next(self, old: State, tried: State, verdict: Verdict) -> Array:
         """Where the parabola through what was seen is lowest, within what theory A3 asks.
 
-        After a refusal that is at most half and at least an eighth. It stays above the s_min of the theorem: with G, the
-        gaps that the trial saw, s G - fallen <= s^p D/2 and s^(p-1) > G/D, so for p <= 2 the lowest point
+        After a refusal that is at most half and at least an eighth. It stays above the s_min of the theorem: with G,
+        the gaps that the trial saw, s G - fallen <= s^p D/2 and s^(p-1) > G/D, so for p <= 2 the lowest point
         s^2 G / (2 (s G - fallen)) >= s^(2-p) G/D of the parabola is at least (G/D)^(q-1). For p > 2 it may be anywhere
         below that; an eighth of s is at least an eighth of (G/D)^(q-1).
         """
