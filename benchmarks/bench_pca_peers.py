@@ -24,7 +24,7 @@ import tensorly
 from tensorly.decomposition import parafac
 from tensorly.decomposition._cp_power import power_iteration
 from threadpoolctl import threadpool_limits
-from timing import PAUSE, judged, missed, write
+from timing import PAUSE, judged, missed, said, write
 
 import planted
 import restpoint as rp
@@ -175,7 +175,7 @@ def main() -> int:
                 compared(instance((12,) * order, "noise", 0))  # nothing is timed cold
             for size, shape in SIZES.items():
                 for kind in ("noise", "planted"):
-                    rounds = [compared(instance(shape, kind, k)) for k in range(instances)]
+                    rounds = [said(compared(instance(shape, kind, k))) for k in range(instances)]
                     cases[f"{size}, n = {shape[0]}, {kind}"] = summary(rounds)
         figures[f"{threads} thread(s)"] = cases
     verdicts = floors(figures)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from timing import judged, missed, write
+from timing import judged, missed, said, write
 
 import restpoint as rp
 from restpoint.kernels import use_threads
@@ -204,12 +204,6 @@ def floors(figures: dict[str, Any]) -> dict[str, Any]:
         found[f"seconds, 100 starts, n = {n}"] = figures[f"100 starts, n = {n}"]["seconds"]
         asked[f"seconds, 100 starts, n = {n}"] = ("<=", most)
     return judged(found, asked)
-
-
-def said(figures: dict[str, float]) -> dict[str, float]:
-    """The figures, also on the way: the whole takes some minutes."""
-    print(figures, file=sys.stderr, flush=True)
-    return figures
 
 
 def main() -> int:

@@ -94,6 +94,12 @@ def missed(verdicts: dict[str, Any]) -> int:
     return bool(over)
 
 
+def said(figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures, told on the way: some benchmarks take minutes."""
+    print(json.dumps(figures), file=sys.stderr, flush=True)
+    return figures
+
+
 def write(figures: dict[str, Any]) -> None:
     """Print the figures as JSON and write them where ``make bench`` asks."""
     figures = {
