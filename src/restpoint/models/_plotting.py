@@ -228,3 +228,23 @@ def legend(axis: Any, **more: Any) -> None:
 def legend_beside(axis: Any) -> None:
     """The same to the right of the axes, where it hides nothing."""
     legend(axis, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.2)
+
+
+def star(axis: Any, x: float, y: float) -> None:
+    """What was chosen."""
+    style: dict[str, Any] = {"ms": 13, "mec": "white", "mew": 0.7, "zorder": 5, "ls": ""}
+    axis.plot([x], [y], "*", color=ink(axis), label="chosen", **style)
+
+
+def components_axis(axis: Any, counts: np.ndarray) -> None:
+    """An axis of numbers of components."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.set_xlim(counts[0] - 0.4, counts[-1] + 0.4)
+    axis.set_xlabel("components", fontsize=SMALL)
+
+
+def counted(n: int) -> str:
+    """So many components, in words."""
+    return f"{n} component{'s' if n != 1 else ''}"

@@ -24,6 +24,7 @@ from restpoint.models.discriminant.directions import Wish
 from restpoint.models.discriminant.estimator import ZeroVarianceDiscriminant
 from restpoint.models.discriminant.fitting import Plan, fitted
 from restpoint.models.discriminant.options import components_of, folds_of, plan_of, shares_of
+from restpoint.models.discriminant.plots import DiscriminantSearchPlots
 
 # Shares of the largest penalty that are compared.
 GRID = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.95)
@@ -33,7 +34,9 @@ SCORES: dict[str, Callable[..., float]] = {
 }
 
 
-class ZeroVarianceDiscriminantCV(ClassifierMixin, TransformerMixin, BaseEstimator):
+class ZeroVarianceDiscriminantCV(
+    DiscriminantSearchPlots, ClassifierMixin, TransformerMixin, BaseEstimator
+):
     r"""``ZeroVarianceDiscriminant`` with the number of components and the penalty that classify held-out samples best.
 
     In every split the directions are found anew, standardisation included, and held-out samples get the class of the

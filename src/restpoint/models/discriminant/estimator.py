@@ -22,10 +22,15 @@ from restpoint.models._shared import needed
 from restpoint.models.discriminant import rule as rules
 from restpoint.models.discriminant.fitting import Directions, HeldOut, fitted, held_out
 from restpoint.models.discriminant.options import folds_of, plan_of, priors_of, shares_of
+from restpoint.models.discriminant.plots import DiscriminantPlots
 
 
 class ZeroVarianceDiscriminant(
-    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
+    DiscriminantPlots,
+    ClassNamePrefixFeaturesOutMixin,
+    ClassifierMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     r"""Sparse discriminant vectors along which samples of a class do not vary at all (Ames and Hong; paper, 6.2).
 
@@ -144,6 +149,8 @@ class ZeroVarianceDiscriminant(
         if folds:
             unseen = held_out((X, code, shares), plan, folds, found.centroids, self.n_jobs)
         self._judge_spread(unseen, found, code, shares)
+        self._code = code
+        self._seen = found.centroids if found.zero_variance else found.scores(X)
         self._explain_rule()
         self._warn(found)
         return self

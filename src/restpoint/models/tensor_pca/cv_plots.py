@@ -55,17 +55,19 @@ class ComparisonPlots:
             if several:  # a little beside each other, or error bars hide each other
                 place = np.searchsorted(counts, table["n_components"]) - (len(counts) - 1) / 2.0
                 x = pieces.rho_places(table["rho"]) * 0.985**place
-                lines = {_counted(n): np.flatnonzero(table["n_components"] == n) for n in counts}
+                lines = {
+                    pieces.counted(n): np.flatnonzero(table["n_components"] == n) for n in counts
+                }
             for k, (label, own) in enumerate(lines.items()):
                 _errorbars(axis, x[own], error[own], se[own], k, label)
             _error_range(axis, x, error, se)
-            _star(axis, x[best], error[best])
+            pieces.star(axis, x[best], error[best])
             _levels(axis, error, se, self.one_se)
             axis.set_ylabel("held-out error", fontsize=pieces.SMALL + 1)
             if several:
                 pieces.rho_axis(axis, table["rho"])
             else:
-                _components_axis(axis, counts)
+                pieces.components_axis(axis, counts)
             pieces.legend_beside(axis)
             return axis
 
@@ -93,7 +95,7 @@ class ComparisonPlots:
             first = made[0, 0]
             _errorbars(first, counts, error, se, 0, "_")
             _error_range(first, counts, error, se)
-            _star(first, counts[chosen], error[chosen])
+            pieces.star(first, counts[chosen], error[chosen])
             pieces.headline(first, "held-out error", "(standard error)")
             for axis, (column, title, high) in zip(made[0, 1:], BESIDE, strict=True):
                 y = table[column]
@@ -102,19 +104,15 @@ class ComparisonPlots:
                     low = min(0.0, max(WORST_CORE, 1.05 * float(np.nanmin(y))))
                     axis.set_ylim(low, high or 1.1 * max(float(np.nanmax(y)), 1e-300))
                     _beyond(axis, counts, y)
-                    _star(axis, counts[chosen], y[chosen])
+                    pieces.star(axis, counts[chosen], y[chosen])
                 else:
                     axis.set_yticks([])
                     axis.text(0.5, 0.5, "not known", ha="center", transform=axis.transAxes)
                 pieces.headline(axis, *title.split("\n"))
             for axis in made[0]:
                 pieces.plain(axis)
-                _components_axis(axis, counts)
+                pieces.components_axis(axis, counts)
             return made[0]
-
-
-def _counted(n: int) -> str:
-    return f"{n} component{'s' if n != 1 else ''}"
 
 
 def _errorbars(axis: Any, x: Any, y: np.ndarray, se: np.ndarray, k: int, label: str) -> None:
@@ -131,11 +129,6 @@ def _errorbars(axis: Any, x: Any, y: np.ndarray, se: np.ndarray, k: int, label: 
         capsize=2.0,
         label=label,
     )
-
-
-def _star(axis: Any, x: float, y: float) -> None:
-    style: dict[str, Any] = {"ms": 13, "mec": "white", "mew": 0.7, "zorder": 5, "ls": ""}
-    axis.plot([x], [y], "*", color=pieces.ink(axis), label="chosen", **style)
 
 
 def _levels(axis: Any, error: np.ndarray, se: np.ndarray, one_se: bool) -> None:
@@ -166,11 +159,3 @@ def _beyond(axis: Any, x: np.ndarray, y: np.ndarray) -> None:
         style: dict[str, Any] = {"color": pieces.GREY, "ms": 7, "clip_on": False, "zorder": 4}
         if outside.any():
             axis.plot(x[outside], np.full(int(outside.sum()), edge), shape, **style)
-
-
-def _components_axis(axis: Any, counts: np.ndarray) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axis.set_xlim(counts[0] - 0.4, counts[-1] + 0.4)
-    axis.set_xlabel("components", fontsize=pieces.SMALL)
