@@ -202,6 +202,8 @@ def draw_lanes(
 
 def _stems(axis: Any, places: np.ndarray, lane: Lane) -> None:
     live = np.flatnonzero(lane.coefficients)
+    if lane.frequency is not None:  # dark above light
+        live = live[np.argsort(lane.frequency[live], kind="stable")]
     axis.axhline(0.0, color=pieces.GREY, lw=0.8, zorder=1)
     share = np.ones(len(live)) if lane.frequency is None else lane.frequency[live]
     paint = _shades()(share)
@@ -294,8 +296,6 @@ def draw_lines(lines: Lines, axes: Any) -> np.ndarray:
                 _line(axis, x[own], y[own], table["certified"][own], k, label)
         if lines.least is not None:
             first.axhline(lines.least, color=pieces.GREY, lw=1.0, label="best - standard error")
-        if lines.chance is not None:
-            first.axhline(lines.chance, color=pieces.GREY, ls=":", lw=1.0, label="chance")
         pieces.star(first, x[lines.chosen], table["score"][lines.chosen])
         pieces.star(second, x[lines.chosen], table["features"][lines.chosen])
         for axis, name in ((first, lines.name), (second, "features in use")):
@@ -303,6 +303,8 @@ def draw_lines(lines: Lines, axes: Any) -> np.ndarray:
             axis.set_ylabel(name, fontsize=pieces.SMALL + 1)
             (_gamma_axis if several else pieces.components_axis)(axis, x)
         _score_range(first, lines)
+        if lines.chance is not None and lines.chance >= first.get_ylim()[0]:
+            first.axhline(lines.chance, color=pieces.GREY, ls=":", lw=1.0, label="chance")
         second.set_ylim(bottom=0.0)
         _told(first, second)
         return made[0]
