@@ -19,9 +19,7 @@ SHUFFLED = np.random.default_rng(0).permutation(TRAIN[1])
 
 def searched() -> ZeroVarianceDiscriminantCV:
     """Components and penalty by cross-validation within the training samples."""
-    return ZeroVarianceDiscriminantCV(gamma=(0.5, 0.8), cv=3).fit(
-        *TRAIN
-    )
+    return ZeroVarianceDiscriminantCV(gamma=(0.5, 0.8), cv=3).fit(*TRAIN)
 
 
 def shuffled(like: ZeroVarianceDiscriminant) -> ZeroVarianceDiscriminant:
