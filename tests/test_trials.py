@@ -372,6 +372,47 @@ def test_trials_that_fall_below_the_declared_lower_bound_withdraw_the_bound(meth
     assert "below the declared lower bound 0.5" in result.bound.withdrawn
 
 
+WRONG = [0.1, 1.0, 3.0]
+
+
+@pytest.mark.parametrize("constant", WRONG)
+@pytest.mark.parametrize(
+    "method",
+    [
+        rp.ConditionalGradient(smoothness=rp.Armijo()),
+        rp.ConditionalGradient(smoothness=rp.Doubling()),
+        rp.ProximalGradient(smoothness=rp.Doubling()),
+        rp.ProximalGradient(smoothness=rp.Universal()),
+        rp.Continuation(rp.ProximalGradient(smoothness=rp.Doubling())),
+    ],
+    ids=str,
+)
+def test_a_declared_constant_that_trials_disprove_withdraws_the_bound(method, constant):
+    """No step relies on the constant, but the bound does; the certificate stands."""
+
+    def problem(constant):
+        f = rp.smooth.Function(
+            lambda x: 0.5 * float(x @ Q @ x),
+            lambda x: Q @ x,
+            shapes=5,
+            constant=constant,
+            lower_bound=-50.0,
+        )
+        return rp.Problem(f, rp.Block(rp.sets.L2Ball(), rp.penalties.L1(0.01)))
+
+    Q = np.random.default_rng(0).normal(size=(5, 5))
+    Q = Q + Q.T
+    largest = float(np.linalg.eigvalsh(Q)[-1])
+    assert max(WRONG) < largest < 4.1
+    result = values(problem(constant), method, starts=4, eps=1e-6)
+    assert result.bound.count is None
+    assert f"the constants ({constant},) declared for f are too small" in result.bound.withdrawn
+    assert result.certified.all()
+    true = values(problem(largest * (1 + 1e-12)), method, starts=4, eps=1e-6)
+    assert true.bound.withdrawn is None
+    assert true.bound.count is not None
+
+
 @pytest.mark.parametrize("rule", ["value_change", "relative_value_change"])
 @pytest.mark.parametrize("method", TRIALS, ids=str)
 def test_a_refused_trial_is_no_small_change_of_phi(method, rule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from restpoint.array import UNIT_ROUNDOFF, inner, namespace, to_host
+from restpoint.array import UNIT_ROUNDOFF, Array, inner, namespace, power_sum, to_host
 from restpoint.bounds import Bound
 from restpoint.methods import Method, State, WithoutGuarantee
 from restpoint.problem import Problem
@@ -18,7 +18,8 @@ class Promise:
 
     A step that falls short by more than rounding can explain disproves the constants (or the declared concavity), a
     value below the declared lower bound disproves that one; and with them falls the iteration bound, for all starts:
-    the constants are a property of f.
+    the constants are a property of f. Steps found by trial rely on no constant, but their bound does: of these the
+    inequality itself is looked at, for what f declares of all blocks together.
     """
 
     def __init__(self, method: Method, lower: Number | None) -> None:
@@ -40,13 +41,16 @@ class Promise:
             )
             return
         if new.promised is None:  # a trial: it was taken because Phi fell by enough, or refused
+            self._check_declared(problem, old, new, starts, iteration)
             return
         promised = to_host(new.promised)
         size = np.abs(before) + np.abs(after) + np.abs(promised)
         unit = np.finfo(before.dtype).eps
-        # Norms of numbers whose squares underflow are wrong by more than any number of units.
-        told = promised > np.sqrt(np.finfo(before.dtype).smallest_normal) / unit
-        short = told & (starts >= 0) & (before - after < promised - 256.0 * unit * size)
+        short = (
+            _seen(promised, unit)
+            & (starts >= 0)
+            & (before - after < promised - 256.0 * unit * size)
+        )
         if not short.any():
             return
         size = size + _gap_terms(problem, old)
@@ -56,6 +60,33 @@ class Promise:
             self.broken = (
                 f"iteration {iteration} of start {starts[i]} lowered Phi by {before[i] - after[i]:.3g} where "
                 f"{promised[i]:.3g} was guaranteed, so {_declared(new.curvature)}"
+            )
+
+    def _check_declared(
+        self, problem: Problem, old: State, new: State, starts: np.ndarray, iteration: int
+    ) -> None:
+        """f(x+) <= f(x) + grad f(x)'(x+ - x) + sum_i (constant_i/2) ||x+_i - x_i||_p^p (paper, Assumption 1.1)."""
+        joint = problem.facts().joint
+        if joint is None or problem.smooth.gradient_errors is not None:
+            return
+        linear, curved = _model(old, new, joint)
+        values, penalties = (
+            [to_host(state.look.value) for state in (old, new)],
+            [to_host(sum(state.look.penalties)) for state in (old, new)],
+        )
+        excess = (values[1] - penalties[1]) - (values[0] - penalties[0]) - linear - curved
+        size = np.sum(np.abs([*values, *penalties]), axis=0) + np.abs(linear) + curved
+        unit = np.finfo(excess.dtype).eps
+        broken = _seen(excess, unit) & (starts >= 0) & (excess > 256.0 * unit * size)
+        if not broken.any():
+            return
+        size = size + _gap_terms(problem, old)
+        broken &= excess > self._rounding(problem, old, new, size, unit)
+        if broken.any():
+            i = int(np.flatnonzero(broken)[0])
+            self.broken = (
+                f"iteration {iteration} of start {starts[i]} found f higher by {excess[i]:.3g} than it may be, so "
+                f"{_declared(joint)}"
             )
 
     def bound(self, bound: Bound) -> Bound:
@@ -78,11 +109,27 @@ class Promise:
         return np.asarray(proved + 256.0 * unit * size)
 
 
+def _seen(difference: np.ndarray, unit: float) -> np.ndarray:
+    """Whether squares of numbers that lead to it do not underflow; norms are wrong by any number of units else."""
+    return np.asarray(difference > np.sqrt(np.finfo(difference.dtype).smallest_normal) / unit)
+
+
 def _declared(curvature: Curvature) -> str:
     """What a step relied on, said to be false."""
     if not any(curvature.constants):
         return "f is not concave in what it moves, as was declared"
     return f"the constants {curvature.constants} declared for f are too small"
+
+
+def _model(old: State, new: State, curvature: Curvature) -> tuple[np.ndarray, np.ndarray]:
+    """The linear and the curved term of the upper model of f at ``old``, where ``new`` is."""
+    linear: Array = 0.0
+    curved: Array = 0.0
+    for i, (x, y) in enumerate(zip(old.xs, new.xs, strict=True)):
+        ndim = x.ndim - old.look.gaps[i].ndim
+        linear = linear + inner(old.look.gradients[i], y - x, ndim)
+        curved = curved + 0.5 * curvature.constants[i] * power_sum(y - x, curvature.p, ndim)
+    return to_host(linear), to_host(curved)
 
 
 def _gap_terms(problem: Problem, state: State) -> np.ndarray:
