@@ -19,8 +19,8 @@ LARGEST_SIDE = 4000
 LARGEST_EXACT_SIDE = 1000
 # Unfoldings with a larger smaller side are left out of the bound on a tensor's spectral norm.
 LARGEST_UNFOLDED_SIDE = 2000
-# Multiplications and additions spent on them, about a second's worth.
-MOST_WORK = 40_000_000_000
+# Multiplications and additions spent on the first of them, about a second's worth, and on all of several.
+MOST_WORK, LITTLE_WORK = 40_000_000_000, 4_000_000_000
 # Entries of a tensor that are unfolded at a time.
 PIECE = 2_000_000
 # A rough bound: so many steps of the power method propose, and so much above it, then more, is tried.
@@ -104,7 +104,8 @@ def spectral_bound(A: np.ndarray) -> float:
     """An upper bound on the spectral norm of a tensor: ||A||_F, or that of an unfolding (theory E31).
 
     Unfoldings are every mode alone, and the first modes against the last; for random tensors the square ones are the
-    tightest. The cheapest come first, as long as the work allows; A is read in pieces and never copied as a whole.
+    tightest. The cheapest come first: one for as much as ``MOST_WORK``, more only where they take no time that a user
+    would notice. A is read in pieces and never copied as a whole.
     """
     d, sizes = A.ndim, A.shape
     total = A.size
@@ -122,7 +123,7 @@ def spectral_bound(A: np.ndarray) -> float:
     squares, work = [frobenius], 0
     for group, side in sorted(sides.items(), key=lambda item: item[1]):
         work += 2 * side * total
-        if side > LARGEST_UNFOLDED_SIDE or work > MOST_WORK:
+        if side > LARGEST_UNFOLDED_SIDE or work > (LITTLE_WORK if squares[1:] else MOST_WORK):
             break
         gram = np.zeros((side, side))
         for X in _pieces(A, group, exponent):
