@@ -413,6 +413,29 @@ def test_a_declared_constant_that_trials_disprove_withdraws_the_bound(method, co
     assert true.bound.count is not None
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.float64, size) for size in (1e-150, 1e-9, 1.0, 1e60)] + [(np.float32, 1.0)],
+)
+def test_rounding_disproves_nothing(size, dtype):
+    """Constants that are true to the last digit, gradients that cancel, and steps down to the rounding floor."""
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(6, 6))
+    Q = (size * (A + A.T)).astype(dtype)
+    far = 1e4 * rng.normal(size=6)
+    centre, b = far.astype(dtype), (-Q @ far.astype(dtype)).astype(dtype)
+    functions = [
+        rp.smooth.Quadratic(Q, b),
+        rp.smooth.LeastSquares((size**0.5 * A).astype(dtype), (size**0.5 * A @ far).astype(dtype)),
+    ]
+    for f, step in itertools.product(functions, (*UNIVERSALS[:1], *TRIALS, JACOBI_ARMIJO)):
+        problem = rp.Problem(f, rp.Block(rp.sets.L2Ball(3.0, centre)))
+        x0 = (centre + 0.3 * rng.normal(size=(5, 6))).astype(dtype)
+        stop = rp.Stop(max_iterations=60, patience=None)
+        result = rp.solve(problem, step, x0=x0, eps=rp.Relative(1e-14), stop=stop)
+        assert result.bound.withdrawn is None
+
+
 @pytest.mark.parametrize("rule", ["value_change", "relative_value_change"])
 @pytest.mark.parametrize("method", TRIALS, ids=str)
 def test_a_refused_trial_is_no_small_change_of_phi(method, rule):

@@ -70,18 +70,17 @@ class Promise:
         if joint is None or problem.smooth.gradient_errors is not None:
             return
         linear, curved = _model(old, new, joint)
-        values, penalties = (
-            [to_host(state.look.value) for state in (old, new)],
-            [to_host(sum(state.look.penalties)) for state in (old, new)],
-        )
-        excess = (values[1] - penalties[1]) - (values[0] - penalties[0]) - linear - curved
-        size = np.sum(np.abs([*values, *penalties]), axis=0) + np.abs(linear) + curved
+        phi = [to_host(state.look.value) for state in (old, new)]
+        h = [to_host(sum(state.look.penalties)) for state in (old, new)]
+        excess = (phi[1] - h[1]) - (phi[0] - h[0]) - linear - curved
+        size = np.sum(np.abs([*phi, *h]), axis=0) + np.abs(linear) + curved
         unit = np.finfo(excess.dtype).eps
         broken = _seen(excess, unit) & (starts >= 0) & (excess > 256.0 * unit * size)
         if not broken.any():
             return
         size = size + _gap_terms(problem, old)
-        broken &= excess > self._rounding(problem, old, new, size, unit)
+        rounding = self._rounding(problem, old, new, size, unit) + _of_slope(problem, old, new)
+        broken &= excess > rounding
         if broken.any():
             i = int(np.flatnonzero(broken)[0])
             self.broken = (
@@ -130,6 +129,16 @@ def _model(old: State, new: State, curvature: Curvature) -> tuple[np.ndarray, np
         linear = linear + inner(old.look.gradients[i], y - x, ndim)
         curved = curved + 0.5 * curvature.constants[i] * power_sum(y - x, curvature.p, ndim)
     return to_host(linear), to_host(curved)
+
+
+def _of_slope(problem: Problem, old: State, new: State) -> np.ndarray:
+    """What rounding of the gradient can do to the linear term, where f proves how large it is."""
+    proved, total = problem.smooth.rounding(old.xs), np.zeros(())
+    for i, error in enumerate(() if proved is None else proved[1]):
+        xp = namespace(error)
+        move = xp.astype(xp.abs(new.xs[i] - old.xs[i]), error.dtype)
+        total = total + to_host(inner(error, move, move.ndim - old.look.gaps[i].ndim))
+    return total
 
 
 def _gap_terms(problem: Problem, state: State) -> np.ndarray:
