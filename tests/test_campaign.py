@@ -19,6 +19,7 @@ from prove.test_bounds_hold import check
 from prove.test_certificates_sound import EXCESS, check_point
 from prove.test_monotone import not_concave, rises, too_small, unsound
 from prove.test_runs_agree import same_bits, starts_of, stop_of
+from prove.test_trials_hold import by_trial
 from restpoint.reproduce.resisting import Sawtooth, Staircase, separable
 
 STEPS = {"3.1": rp.ConditionalGradient, "3.3": rp.ProximalGradient}
@@ -147,6 +148,66 @@ def test_addition_13_within_a_factor_of_two():
         assert "A13" in statement
         assert allowed == 41
         assert 14 <= used <= 21
+
+
+@pytest.mark.parametrize("p", [1.1, 1.5, 2.0])
+@pytest.mark.parametrize("step", STEPS.values())
+def test_addition_7_is_attained_where_blocks_do_not_interact(step, p):
+    """Cyclic sweeps over a saw that climbs and one at rest: H = 0, and C^q / eps^q is 1 / omega_D(eps)."""
+    _, saw, length = saws(p, 2)
+    rest = Sawtooth(slope=0.5 * p, constant=1.0, p=p, teeth=1)
+    lowest, constants = saw.lowest + rest.lowest, (1.0 + 1e-13,) * 2
+    f = separable([saw.at, rest.at], shapes=[(1,)] * 2, lower_bound=lowest)
+    problem = rp.Problem(f, [rp.Block(rp.sets.Box(0.0, length)), rp.Block(rp.sets.Box(0.0, 2.0))])
+    x0, eps = (np.zeros(1), np.full(1, 2.0)), saw.gap(length) * (1 - 1e-6)
+    bound = rp.bounds.addition_7(
+        eps=eps,
+        delta=float(problem.value(x0)) - lowest,
+        constants=constants,
+        diameters=(length, 2.0),
+        cross=0.0,
+        p=p,
+    )
+    method = step(rp.GaussSeidel("cyclic"), rp.Majorant(constants, p))
+    result = rp.solve(problem, method, x0=x0, eps=eps)
+    assert result.status is rp.Status.CERTIFIED
+    assert (int(bound.count), int(result.used)) == (21, 21)
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0])
+@pytest.mark.parametrize("theorem", STEPS)
+def test_addition_5_is_attained(theorem, p):
+    """Gradients with a declared error that is far below the gaps: as without it."""
+    saw = Sawtooth(slope=0.5 * p, constant=1.0, p=p, teeth=30)
+    length = 500.0 * 30
+    facts = {"constant": 1.0 + 1e-13, "p": p, "lower_bound": saw.lowest}
+    error = 1e-9 if theorem == "3.1" else 1e-6
+    f = rp.smooth.Inexact(separable([saw.at], shapes=1, **facts), error)
+    problem = rp.Problem(f, rp.Block(rp.sets.Box(0.0, length)))
+    eps = saw.gap(length) * (1 - 1e-6)
+    statement, allowed, used = allowed_and_used(problem, STEPS[theorem](), np.zeros(1), eps)
+    assert "A5" in statement
+    assert (allowed, used) == (31, 31)
+
+
+@pytest.mark.parametrize(
+    ("rule", "theorem", "least"),
+    [
+        ("Armijo", "A3", 2.3),
+        ("Doubling, conditional", "A3", 2.0),
+        ("Doubling, proximal", "A3", 2.0),
+        ("Universal", "A4", 3.3),
+        ("Universal from afar", "A4", 1.8),
+    ],
+)
+def test_additions_3_and_4_within_a_small_factor(rule, theorem, least):
+    """A saw of two teeth. Half of the trials that are allowed are refused ones, and of these a run has few."""
+    drawn = by_trial(instance("saw", 5), rule)
+    result = drawn.solve()
+    allowed, used = check(drawn, result, rule)
+    assert theorem in result.bound.statement
+    assert np.all(used <= allowed)
+    assert allowed[0] <= least * used[0]
 
 
 # --- what the long studies have found ------------------------------------------------------------------
