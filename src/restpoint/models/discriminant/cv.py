@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold
 from sklearn.utils.metaestimators import available_if
@@ -23,7 +24,14 @@ from restpoint.models.discriminant import rule as rules
 from restpoint.models.discriminant.directions import Wish
 from restpoint.models.discriminant.estimator import ZeroVarianceDiscriminant
 from restpoint.models.discriminant.fitting import Plan, fitted
-from restpoint.models.discriminant.options import components_of, folds_of, plan_of, shares_of
+from restpoint.models.discriminant.options import (
+    classes_of,
+    components_of,
+    folds_of,
+    plan_of,
+    refuse_scale,
+    shares_of,
+)
 from restpoint.models.discriminant.plots import DiscriminantSearchPlots
 
 # Shares of the largest penalty that are compared.
@@ -107,12 +115,8 @@ class ZeroVarianceDiscriminantCV(
             raise DataError(
                 f"estimator must be a ZeroVarianceDiscriminant or None, got {type(base).__name__}"
             )
-        self.classes_, code = np.unique(y, return_inverse=True)
-        counts = np.bincount(code)
-        if len(counts) < 2:
-            raise DataError(
-                f"y holds one class, {self.classes_.tolist()[0]!r}; a discriminant needs samples of at least 2 classes"
-            )
+        refuse_scale(X)
+        self.classes_, code, counts = classes_of(y)
         plan = plan_of(
             {
                 **base.get_params(deep=False),
@@ -139,6 +143,8 @@ class ZeroVarianceDiscriminantCV(
         )
         found = Parallel(n_jobs=self.n_jobs)(jobs)
         self.cv_results_ = _tabulated(ranks, shares, found, len(parts))
+        if np.isnan(self.cv_results_["score"]).any():
+            raise DataError("scoring gave NaN for a held-out part; it must give a number for each")
         self.best_index_ = self._chosen()
         line = self.best_index_
         self.best_params_ = {
@@ -179,7 +185,12 @@ class ZeroVarianceDiscriminantCV(
         return tags
 
     def _best(self) -> ZeroVarianceDiscriminant:
-        check_is_fitted(self, "best_estimator_")
+        check_is_fitted(self, "cv_results_")
+        if not hasattr(self, "best_estimator_"):
+            raise NotFittedError(
+                "with refit=False nothing was fitted to all samples; say refit=True, or fit "
+                f"ZeroVarianceDiscriminant(**search.best_params_), here {self.best_params_}"
+            )
         return self.best_estimator_
 
     def _ranks(self, size: int, classes: int) -> list[int]:
@@ -204,8 +215,6 @@ class ZeroVarianceDiscriminantCV(
         self, code: np.ndarray, counts: np.ndarray, groups: Any
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         folds = folds_of("cv", self.cv, counts, self.classes_)
-        if folds < 2:
-            raise DataError("cv must be at least 2 folds")
         if folds < self.cv:
             rare = self.classes_.tolist()[int(np.argmin(counts))]
             warnings.warn(

@@ -17,12 +17,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from restpoint.errors import CapabilityError, DataError
+from restpoint.errors import CapabilityError
 from restpoint.models._shared import needed
 from restpoint.models.discriminant import rule as rules
 from restpoint.models.discriminant.fitting import Directions, HeldOut, fitted, held_out
-from restpoint.models.discriminant.options import folds_of, plan_of, priors_of, shares_of
+from restpoint.models.discriminant.options import (
+    classes_of,
+    folds_of,
+    plan_of,
+    priors_of,
+    refuse_scale,
+    shares_of,
+)
 from restpoint.models.discriminant.plots import DiscriminantPlots
+
+# The largest useful share is 1; it is known to a thousandth.
+USEFUL = 0.999
 
 
 class ZeroVarianceDiscriminant(
@@ -133,12 +143,8 @@ class ZeroVarianceDiscriminant(
             self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
         )
         check_classification_targets(y)
-        self.classes_, code = np.unique(y, return_inverse=True)
-        counts = np.bincount(code)
-        if len(counts) < 2:
-            raise DataError(
-                f"y holds one class, {self.classes_.tolist()[0]!r}; a discriminant needs samples of at least 2 classes"
-            )
+        refuse_scale(X)
+        self.classes_, code, counts = classes_of(y)
         plan = plan_of(self.get_params(deep=False), X, len(counts))
         folds = folds_of("oof", self.oof, counts, self.classes_)
         shares = shares_of(self.class_weight, code, self.classes_)
@@ -266,25 +272,37 @@ class ZeroVarianceDiscriminant(
         self.coef_, self.intercept_ = slopes, intercepts
 
     def _warn(self, found: Directions) -> None:
+        empty = [(number, one) for number, one in enumerate(found.components, 1) if one.empty]
+        crushed = [(number, one.share) for number, one in empty if one.share > USEFUL]
+        if crushed:
+            warnings.warn(
+                f"{_listed([number for number, _ in crushed])}: gamma = {crushed[0][1]:.3g} leaves only the zero "
+                "vector; the largest useful share is 1: choose a smaller one",
+                UserWarning,
+                stacklevel=3,
+            )
+        if len(empty) > len(crushed):
+            where = ", as long as samples of a class must not" if found.zero_variance else ""
+            warnings.warn(
+                f"{_listed([number for number, one in empty if one.share <= USEFUL])}: zero, because the class means "
+                f"do not differ along any direction that is left{where}",
+                UserWarning,
+                stacklevel=3,
+            )
         for number, one in enumerate(found.components, 1):
-            if one.empty and one.share > 0:
-                warnings.warn(
-                    f"component {number}: gamma = {one.share:.3g} leaves only the zero vector; the largest useful "
-                    "share is 1: choose a smaller one",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            elif one.empty:
-                warnings.warn(
-                    f"component {number} is zero: beyond the first {number - 1}, the classes do not differ along any "
-                    "direction that is left",
-                    UserWarning,
-                    stacklevel=3,
-                )
-            if not one.certified:
+            if not one.certified and one.eps > 0.0:
                 warnings.warn(
                     f"component {number} ended without a certificate: {one.status.value}; its gap is "
                     f"{float(one.certificate.max):.2g}, of {one.eps:.2g} allowed. Raise max_seconds or tol",
                     ConvergenceWarning,
                     stacklevel=3,
                 )
+
+
+def _listed(numbers: list[int]) -> str:
+    """Components, in words.
+
+    >>> _listed([2]), _listed([1, 2]), _listed([3, 4, 5])
+    ('component 2', 'components 1, 2', 'components 3, 4, 5')
+    """
+    return f"component{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"

@@ -9,12 +9,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 
-from restpoint.array import real_number, whole_number
-from restpoint.errors import DataError, ShapeError
+from restpoint.array import real_number, truth, whole_number
+from restpoint.errors import DataError, ShapeError, described
 from restpoint.models._shared import seed_of
 from restpoint.models.discriminant.bases import basis_of
 from restpoint.models.discriminant.directions import AUTO, Budget, Wish
 from restpoint.models.discriminant.fitting import Plan
+
+# Entries beyond these have squares that leave the range of numbers.
+SMALLEST, LARGEST = 1e-140, 1e140
 
 
 class Deadline:
@@ -25,6 +28,33 @@ class Deadline:
 
     def __call__(self) -> float:
         return max(1e-3, self.end - time.monotonic())
+
+
+def classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The classes, the number of each sample's class, and how many samples each class has."""
+    classes, code = np.unique(y, return_inverse=True)
+    counts = np.bincount(code)
+    if len(classes) < 2:
+        raise DataError(
+            f"y holds one class, {classes.tolist()[0]!r}; a discriminant needs samples of at least 2 classes"
+        )
+    if len(classes) == len(y):
+        raise DataError(
+            f"y holds {len(classes)} classes for {len(y)} samples, so that nothing varies within a class; "
+            "a discriminant needs more samples than classes"
+        )
+    return classes, code, counts
+
+
+def refuse_scale(X: Any) -> None:
+    """Refuse entries so large or small that their squares leave the range of numbers."""
+    entries = X.data if sparse.issparse(X) else X
+    largest = max(float(np.max(entries, initial=0.0)), -float(np.min(entries, initial=0.0)))
+    if largest > LARGEST or 0.0 < largest < SMALLEST:
+        raise DataError(
+            f"X has {largest:.1e} for its largest entry, so that squares "
+            f"{'overflow' if largest > 1.0 else 'underflow'}; divide X by that entry"
+        )
 
 
 def plan_of(params: dict[str, Any], X: Any, classes: int) -> Plan:
@@ -45,7 +75,7 @@ def plan_of(params: dict[str, Any], X: Any, classes: int) -> Plan:
     )
     return Plan(
         wishes=_wishes(params, components_of(params["n_components"], size, classes), size),
-        standardize=bool(params["standardize"]),
+        standardize=truth("standardize", params["standardize"]),
         basis=basis,
         sigma=_sigma(params["sigma"], size),
         shrinkage=_shrinkage(params["shrinkage"]),
@@ -116,7 +146,7 @@ def _sigma(given: Any, size: int) -> np.ndarray | None:
         return np.ones(size)
     if isinstance(given, str):
         raise DataError(f'sigma must be "within", None, or an array ({size},), got {given!r}')
-    found = np.asarray(given, dtype=np.float64)
+    found = _numbers("sigma", given)
     if found.shape != (size,):
         raise ShapeError(
             f'sigma has shape {found.shape}; expected ({size},), one weight for each feature, "within" or None'
@@ -137,10 +167,17 @@ def _shrinkage(given: Any) -> float | None:
     return found
 
 
+def _numbers(name: str, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must hold numbers, got {described(given)}") from error
+
+
 def _columns(given: Any, size: int) -> np.ndarray | None:
     if given is None:
         return None
-    found = np.asarray(given, dtype=np.float64)
+    found = _numbers("orthogonal_to", given)
     found = found[:, None] if found.ndim == 1 else found
     if found.ndim != 2 or len(found) != size:
         raise ShapeError(
@@ -153,7 +190,7 @@ def _columns(given: Any, size: int) -> np.ndarray | None:
 
 def folds_of(name: str, given: Any, counts: np.ndarray, classes: np.ndarray) -> int:
     """How many folds, no more than the rarest class has samples; 0 for none."""
-    folds, least = whole_number(name, given, 0), int(counts.min())
+    folds, least = whole_number(name, given, 0 if name == "oof" else 2), int(counts.min())
     if folds == 1:
         raise DataError(f"{name}=1 leaves nothing to fit; give at least 2 folds")
     if folds and least < 2:
@@ -188,7 +225,7 @@ def priors_of(given: Any, shares: np.ndarray, classes: np.ndarray) -> np.ndarray
     """Probabilities of the classes."""
     if given is None:
         return shares
-    found = np.asarray(given, dtype=np.float64)
+    found = _numbers("priors", given)
     right = found.shape == shares.shape and np.isfinite(found).all() and (found >= 0).all()
     if not (right and found.sum() > 0):
         raise DataError(

@@ -15,6 +15,8 @@ from restpoint.models.discriminant.bases import Basis
 
 # Directions along which samples vary less than this share of the most, within classes, count as having no variance.
 FLAT = 1e-10
+# A feature whose deviations within classes are this share of its size has none: that is rounding.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,15 @@ class Scatter:
         mean = np.asarray(weights @ X).ravel()
         if sparse.issparse(X):
             second = np.asarray(weights @ X.power(2)).ravel()
-            scale = _scale(second - mean**2, second) if standardize else np.ones(len(mean))
+            scale, constant = _scale(second - mean**2, second, standardize)
             samples = sparse.csr_array(X) @ sparse.diags_array(1.0 / scale)
             centroids = _class_means(samples, code, counts) - mean / scale
+            centroids[:, constant] = 0.0
         else:
             samples = X - mean
             squares = weights @ (samples * samples)
-            scale = _scale(squares, squares + mean**2) if standardize else np.ones(len(mean))
+            scale, constant = _scale(squares, squares + mean**2, standardize)
+            samples[:, constant] = 0.0
             samples = basis.forward(samples / scale)
             centroids = _class_means(samples, code, counts)
         return cls(samples, code, counts, shares, mean, scale, centroids, basis)
@@ -81,8 +85,20 @@ class Scatter:
             shift = self.mean / self.scale
             require_memory(8 * self.size * len(self.code), "deviations from class means")
             own = self.centroids + shift
-            return np.ascontiguousarray(self.samples.T.toarray() - own.T[:, self.code])
-        return np.ascontiguousarray((self.samples - self.centroids[self.code]).T)
+            return self._cleared(
+                np.ascontiguousarray(self.samples.T.toarray() - own.T[:, self.code])
+            )
+        return self._cleared(np.ascontiguousarray((self.samples - self.centroids[self.code]).T))
+
+    def _cleared(self, found: np.ndarray) -> np.ndarray:
+        """Deviations without those that are rounding, as of samples that are copies of each other."""
+        away = np.abs(self.mean / self.scale)
+        away = away if self.basis.identity else np.full(self.size, np.linalg.norm(away))
+        size = np.sqrt(np.einsum("c,cp,cp->p", self.counts, self.centroids, self.centroids))
+        size += np.sqrt(len(self.code)) * away
+        flat = np.linalg.norm(found, axis=1) <= ROUNDING * size
+        found[flat] = 0.0
+        return found
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -96,10 +112,14 @@ class Scatter:
         return np.linalg.norm(self.within, axis=1) / np.sqrt(freedom)
 
 
-def _scale(variance: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Standard deviations; 1 for a constant feature, of which rounding is all that is left."""
+def _scale(
+    variance: np.ndarray, second: np.ndarray, standardize: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviations, and which features are constant: of these rounding is all that is left, and the scale 1."""
     constant = variance <= 1e-14 * second
-    return np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance)))
+    if not standardize:
+        return np.ones(len(variance)), constant
+    return np.where(constant, 1.0, np.sqrt(np.where(constant, 1.0, variance))), constant
 
 
 def _class_means(samples: Any, code: np.ndarray, counts: np.ndarray) -> np.ndarray:
