@@ -206,6 +206,19 @@ class TestAnalysis:
         assert missing == ("its prox is a closed form",)
 
 
+def test_rows_of_zeros_leave_a_vertex():
+    """Fewer rows in the support than Q has columns, and yet the answer is not 0: that row of Q is 0."""
+    Q = np.zeros((30, 6))
+    Q[:-1] = np.linalg.qr(np.random.default_rng(0).standard_normal((29, 6)))[0]
+    g = np.random.default_rng(1).standard_normal(30)
+    g[-1] = -5.0
+    block = rp.Block(rp.sets.NullSpaceBall(Q), rp.penalties.L1(4.0))
+    answer = block.oracle.linear(g)
+    np.testing.assert_allclose(answer.point, np.eye(30)[-1], atol=1e-15)
+    assert float(answer.value) == pytest.approx(-1.0)
+    assert float(answer.lower) == pytest.approx(-1.0)
+
+
 def test_a_null_space_without_penalty_is_a_projection():
     Q = columns(40, 9)
     g = np.random.default_rng(8).standard_normal(40)

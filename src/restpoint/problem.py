@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -206,7 +207,11 @@ class Problem(Parametric):
                 )
 
     def facts(self) -> Facts:
-        """What f declares on these sets."""
+        """What f declares on these sets; asked once."""
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> Facts:
         with np.errstate(all="ignore"):  # what overflows is unknown, and said to be
             return self.smooth.facts(self.sets)
 

@@ -6,7 +6,8 @@ At a solution u_i = t sgn(w_i) where w_i is not 0. What leads there:
 
 guesses   primal-dual active sets: the rows F that are held to be free determine u by K_F z = 0, and u and z which rows
           to hold free next; as long as ||z|| falls
-interior  where that fails, a predictor-corrector method: its steps do not depend on how many rows change sides,
+descent   where that fails, some accelerated projected gradients, then guesses again: steps cost two products with K
+interior  where that fails too, a predictor-corrector method: its steps do not depend on how many rows change sides,
           hundreds where z is nearly 0. Then guesses again, from the sets that it shows
 
 u stays in the box throughout, so that every result proves ||v - K'u|| >= the minimum.
@@ -22,6 +23,10 @@ from numba import njit, types
 
 # Guesses in a row: at most, and before only few rows may still change sides; steps of one run of the interior method.
 GUESSES, PATIENCE, FEW, INTERIOR_STEPS = 12, 6, 4, 15
+# Rounds of descent, steps of each, and how often its gap is looked at.
+ROUNDS, DESCENT_STEPS, LOOK = 2, 20, 5
+# What tells the first sets: where a projected gradient leads, the ends that entries of u are at, or descent.
+BY_GRADIENT, BY_ENDS, BY_DESCENT = 0, 1, 2
 # The gaps, of ||v||^2, at which the interior method hands over, and how much more is then left to rounding.
 HANDOVER, MORE = (1e-5, 1e-7, 1e-10, 1e-13), 16.0
 # Of the mean diagonal of a Newton matrix: dependent rows leave it singular.
@@ -38,21 +43,21 @@ FAST = {"reassoc", "contract", "nsz"}
 def shrink() -> Callable[..., tuple[float, int]]:
     """The solver, compiled or loaded from the cache.
 
-    Its arguments: K (m, n), KK', an upper bound on ||K||^2, sum_i ||K_i||, whether the ends at which entries of u are
-    tell the first sets, v, t, the slack of ||z||, u to begin with, and z; both are overwritten. Answers ||z|| and the
-    number of linear systems solved.
+    Its arguments: K (m, n), KK', about ||K||^2, sum_i ||K_i||, what tells the first sets (``BY_GRADIENT`` and so on),
+    v, t, the slack of ||z||, u to begin with, and z; both are overwritten. Answers ||z|| and the number of linear
+    systems solved.
     """
     matrix = types.Array(types.float64, 2, "C", readonly=True)
     given = types.Array(types.float64, 1, "C", readonly=True)
     kept, number = types.Array(types.float64, 1, "C"), types.float64
     answer = types.Tuple((number, types.int64))
     signature = answer(
-        matrix, matrix, number, number, types.boolean, given, number, number, kept, kept
+        matrix, matrix, number, number, types.int64, given, number, number, kept, kept
     )
     return njit(signature, nogil=True, cache=True)(_shrink)
 
 
-def _shrink(K, G, squared, lengths, sides, v, t, slack, u, z):  # type: ignore[no-untyped-def]
+def _shrink(K, G, squared, lengths, begin, v, t, slack, u, z):  # type: ignore[no-untyped-def]
     m, n = K.shape
     scale = np.sqrt(_dot(v, v))
     floor, rounding = max(slack, 16.0 * UNIT * scale), 4.0 * UNIT * (scale + t * lengths)
@@ -61,15 +66,22 @@ def _shrink(K, G, squared, lengths, sides, v, t, slack, u, z):  # type: ignore[n
     free, side = np.empty(m, np.bool_), np.empty(m)
     inner, upper, lower = np.empty(m), np.empty(m), np.empty(m)
     size, gap = _look(K, v, t, u, z, w)
-    solved, stage, first = 0, -1, 0.0
-    if not (size <= floor or gap <= size * goal):
-        for i in range(m):
-            a = u[i] if sides else u[i] + w[i] / squared
-            free[i] = abs(a) < t
-            side[i] = t if a > 0.0 else -t
-    _copy(u, tried)
+    solved, first = 0, 0.0
+    # Guesses, rounds of descent, then runs of the interior method from 0 on.
+    stage = -ROUNDS if begin == BY_DESCENT else -ROUNDS - 1
     while not (size <= floor or gap <= size * goal) and stage < len(HANDOVER):
-        if stage >= 0:
+        if stage < 0:
+            if stage >= -ROUNDS:
+                size, gap = _descend(K, v, t, squared, goal, floor, u, z, w)
+                if size <= floor or gap <= size * goal:
+                    break
+            for i in range(m):
+                ends = begin == BY_ENDS and stage < -ROUNDS
+                a = u[i] if ends else u[i] + w[i] / squared
+                free[i] = abs(a) < t
+                side[i] = t if a > 0.0 else -t
+            _copy(u, tried)
+        else:
             if stage == 0:
                 first = _begin(K, v, t, inner, upper, lower)
             target = max(goal * size, HANDOVER[stage] * scale * scale)
@@ -80,7 +92,7 @@ def _shrink(K, G, squared, lengths, sides, v, t, slack, u, z):  # type: ignore[n
         for guess in range(GUESSES):
             if guess >= PATIENCE and changed > FEW:
                 break
-            if guess > 0 or stage < 0:
+            if guess > 0 or stage < 0:  # the interior method leaves a point to look at first
                 changed = _hold(K, G, v, t, free, side, tried)
                 solved += 1
             size_tried, gap_tried = _look(K, v, t, tried, z_tried, w_tried)
@@ -130,6 +142,45 @@ def _look(K, v, t, u, z, w):  # type: ignore[no-untyped-def]
         w[i] = _dot(K[i], z)
         gap += t * abs(w[i]) - u[i] * w[i]
     return np.sqrt(_dot(z, z)), gap
+
+
+@njit(nogil=True, fastmath=FAST)
+def _descend(K, v, t, squared, goal, floor, u, z, w):  # type: ignore[no-untyped-def]
+    """Accelerated projected gradients that begin anew where ||z|| would rise; ||z|| and the gap where they end."""
+    m, n = K.shape
+    ahead, slope, step, rest = np.empty(m), np.empty(m), np.empty(m), np.empty(n)
+    _copy(u, ahead)
+    _copy(w, slope)
+    size, gap = np.sqrt(_dot(z, z)), np.inf
+    momentum = 1.0
+    for k in range(DESCENT_STEPS):
+        _copy(z, rest)
+        for i in range(m):
+            step[i] = min(max(ahead[i] + slope[i] / squared, -t), t) - u[i]
+        _subtract(K, step, rest)
+        found = np.sqrt(_dot(rest, rest))
+        if found > size:
+            if momentum == 1.0:
+                squared *= 2.0
+            share, momentum = 0.0, 1.0
+        else:
+            after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+            share, momentum, size = (momentum - 1.0) / after, after, found
+            for j in range(n):
+                z[j], rest[j] = rest[j], rest[j] + share * (rest[j] - z[j])
+            for i in range(m):
+                u[i] = min(max(u[i] + step[i], -t), t)
+        for i in range(m):
+            ahead[i] = u[i] + share * step[i]
+        if share == 0.0:
+            _copy(z, rest)
+        for i in range(m):
+            slope[i] = _dot(K[i], rest)
+        if (k + 1) % LOOK == 0:
+            size, gap = _look(K, v, t, u, z, w)
+            if size <= floor or gap <= size * goal:
+                break
+    return size, gap
 
 
 @njit(nogil=True, fastmath=FAST)

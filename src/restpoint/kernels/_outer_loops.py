@@ -26,6 +26,7 @@ GUESSES = 4
 DEPENDENT = 1e-11
 # Compiled when this room is entered; it is entered by those who need it.
 general = _box_loops.shrink()
+BY_DESCENT = _box_loops.BY_DESCENT
 # A diagonal entry of the factor that keeps a row from moving.
 FIXED = 1e100
 
@@ -272,7 +273,7 @@ def _shrunk(matrices, weight, v, slack, dual, active, wanted, G, L, work):  # ty
             return size, 0.0
         if not gap > size * goal:
             return size, total
-    general(K, gram, squared, lengths, False, v, weight, slack, u, z)
+    general(K, gram, squared, lengths, BY_DESCENT, v, weight, slack, u, z)
     _entered(K, gram, weight, dual, active, wanted, G, L)
     size = _less(v, s, z)
     if size <= floor:
@@ -340,7 +341,7 @@ def _accelerated(  # type: ignore[no-untyped-def]
 ):
     """``steps`` iterations of ``Momentum`` around full steps on the ball, for every start.
 
-    Given: K (m, n), KK', an upper bound on ||K||^2 and sum_i ||K_i||, as for the general solver; f by M and its
+    Given: K (m, n), KK', about ||K||^2 and sum_i ||K_i||, as for the general solver; f by M and its
     ``kind``: x'Mx/2 (0), -||M'x||^2/2 (1) or -||Mx||^2/2 (2); weight and radius of every start; how many steps; how far
     from optimal answers may be, in units of the gap, and what two values of Phi may hide, in units of their sum.
 

@@ -17,8 +17,8 @@ from restpoint.array import Array, namespace
 from restpoint.kernels import _shrinking_reference as reference
 from restpoint.kernels.shrinking import Shrunk, per_start
 
-# Numbers in K from which on the compiled solver is used.
-LEAST_COMPILED = 2**8
+# Powers of KK' for its largest eigenvalue, and what is added to what they find.
+POWERS, MORE = 8, 1.05
 # Of the largest coefficient of a point: those below it are taken for 0.
 CLEAR = 1e-9
 
@@ -42,17 +42,15 @@ class Analysis:
 
     @cached_property
     def compiled(self) -> bool:
-        """Whether the compiled solver applies, and pays for being loaded."""
-        return isinstance(self.K, np.ndarray) and self.K.size >= LEAST_COMPILED
+        """Whether the compiled solver applies. Small K too: it is read from its cache in the time of 50 answers."""
+        return isinstance(self.K, np.ndarray)
 
     @cached_property
     def prepared(self) -> tuple[np.ndarray, np.ndarray, float, float]:
-        """K by rows, KK', ||K||^2 and sum_i ||K_i||, in float64: what the compiled solver asks for."""
+        """K by rows, KK', about ||K||^2 and sum_i ||K_i||, in float64: what the compiled solver asks for."""
         K = np.ascontiguousarray(self.K, dtype=np.float64)
         gram = np.ascontiguousarray(K @ K.T)
-        small = gram if len(K) <= K.shape[1] else K.T @ K
-        squared = float(np.linalg.eigvalsh(small)[-1]) * (1.0 + 1e-9)
-        return K, gram, squared, float(np.sum(np.sqrt(np.diagonal(gram))))
+        return K, gram, _about_largest(gram), float(np.sum(np.sqrt(np.diagonal(gram))))
 
     def shrink(
         self,
@@ -77,19 +75,19 @@ class Analysis:
         rows = z.copy()
         weights, slacks = (per_start(a, batch).reshape(-1).tolist() for a in (weight, slack))
         ends = np.array(weights)[:, None]
-        sides = hint is None and near is not None
+        begin = _box_loops.BY_GRADIENT
         if hint is not None:
             u = np.array(hint, dtype=np.float64).reshape(len(rows), -1)
         elif near is not None:
             seen = np.asarray(near, dtype=np.float64).reshape(rows.shape) @ K.T
             clear = np.abs(seen) > CLEAR * np.max(np.abs(seen), axis=-1, keepdims=True)
-            u = np.where(clear, np.copysign(ends, seen), 0.0)
+            u, begin = np.where(clear, np.copysign(ends, seen), 0.0), _box_loops.BY_ENDS
         else:
-            u = rows @ K.T / (squared if squared > 0.0 else 1.0)
+            u = rows @ K.T / squared
         np.clip(u, -ends, ends, out=u)
         bound = np.array(
             [
-                solver(K, gram, squared, lengths, sides, *given)[0]
+                solver(K, gram, squared, lengths, begin, *given)[0]
                 for given in zip(rows, weights, slacks, u, z, strict=True)
             ]
         )
@@ -98,3 +96,15 @@ class Analysis:
             bound.reshape(batch).astype(v.dtype, copy=False),
             u.reshape(*batch, -1),
         )
+
+
+def _about_largest(gram: np.ndarray) -> float:
+    """The largest eigenvalue of KK' by a few powers and a little more; solvers take it for a step length alone."""
+    x, value = gram[int(np.argmax(np.diagonal(gram)))], 0.0
+    for _ in range(POWERS):
+        size = float(np.linalg.norm(x))
+        if not size > 0.0:
+            break
+        x = gram @ (x / size)
+        value = float(np.linalg.norm(x))
+    return MORE * value if value > 0.0 else 1.0

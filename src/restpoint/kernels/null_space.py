@@ -33,6 +33,8 @@ DAMPING = 0.01
 FLOOR = 16.0
 # Of ||z||, in units of the last digit: the ||Q'z|| that is left alone, and the one that no point may have.
 FEASIBLE, INFEASIBLE = 8.0, 1e3
+# Of ||s||: less than this is rounding, where few rows are left.
+LEFT = 1e-6
 # What ||Q_i|| times a path may miss by rounding.
 SAFETY = 1.0 + 1e-9
 
@@ -255,16 +257,17 @@ class _Task:
     def _finish(self, d: np.ndarray, z: np.ndarray) -> None:
         """The projection of s onto the null space of the rows of its support; 0 where that is all there is."""
         z[:] = self.s
+        least = 0.0
         if np.count_nonzero(self.trail.support) <= len(d):
-            z[:] = 0.0
-            return
+            # Rows that depend on each other, zeros say, leave more than 0 even so.
+            least, d = LEFT * float(np.sqrt(z @ z)), solve_ridged(self.trail.H, self.y)
         for _ in range(4):
             size = float(np.sqrt(self.put_back(self.space.rows, d, z, self.y)))
             outside = float(np.sqrt(self.y @ self.y))
-            if outside <= FEASIBLE * UNIT * size:
+            if outside <= FEASIBLE * UNIT * size and size > least:
                 return
             d = solve_ridged(self.trail.H, self.y)
-        if not outside <= INFEASIBLE * UNIT * size:
+        if not (outside <= INFEASIBLE * UNIT * size and size > least):
             z[:] = 0.0
 
 

@@ -22,6 +22,7 @@ class Proofs:
         self.error: Exception | None = None  # the first one that a certificate met
         self._kept: dict[str, np.ndarray] = {}
         self._iteration = np.full(count, -1)
+        self._whole: Certificate | None = None  # the last one, if it speaks of all starts
 
     def propose(
         self, problem: Problem, xs: Blocks, starts: np.ndarray, iteration: int
@@ -36,15 +37,19 @@ class Proofs:
             kept[name][who] = column[answered]
         self._kept, self._iteration = kept, self._iteration.copy()
         self._iteration[who] = iteration
+        self._whole = certificate if len(who) == len(self._iteration) else None
         return certificate, answered
 
     def conclude(
         self, problem: Problem, xs: Blocks, iteration: np.ndarray
     ) -> tuple[Certificate, np.ndarray]:
-        """Fresh certificates of the points returned; where code raises, those kept for these very points.
+        """Certificates of the points returned: the last one made, if it is of all these very points, else fresh ones.
 
-        ``iteration`` says of every start where its point comes from. Second: which starts have a certificate.
+        Where code raises, those kept for these points. ``iteration`` says of every start where its point comes from.
+        Second: which starts have a certificate.
         """
+        if self._whole is not None and np.array_equal(self._iteration, iteration):
+            return self._whole, np.ones(len(iteration), dtype=bool)
         certificate, answered = self._certify(problem, xs)
         recalled = ~answered & (self._iteration == iteration)
         if recalled.any():

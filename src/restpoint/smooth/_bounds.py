@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from restpoint.array import Array, is_array, product_up, to_host
+from restpoint.array import Array, gamma, is_array, product_up, to_host
 
 if TYPE_CHECKING:
     from restpoint.sets import Set
@@ -36,6 +36,17 @@ def largest_product(set: Set, g: np.ndarray) -> float:
     value, size = _numbers(host.support(g)), _numbers(host.absolute_support(np.abs(g)))
     bound = unit * (float(np.max(value)) + _slack(value, g.size) * float(np.max(size)))
     return bound if bound == 0.0 or unit == 1.0 else math.nextafter(bound, math.inf)
+
+
+def largest_squares(set: Set, rows: np.ndarray) -> float:
+    """An upper bound on the sum of the largest (g'y)^2 of every row g, each over the set; rows of moderate size."""
+    host = _on_host(set)
+    between = (1,) * len(host.batch_shape)
+    both = np.concatenate([rows, -rows]).reshape(2 * len(rows), *between, -1)
+    value, size = _numbers(host.support(both)), _numbers(host.absolute_support(np.abs(both)))
+    most = value + _slack(value, rows.shape[-1]) * size
+    largest = np.max(most.reshape(2, len(rows), -1), axis=(0, 2))
+    return float(np.sum(largest * largest)) * (1.0 + gamma(len(rows) + 4))
 
 
 def largest_absolute_product(set: Set, a: np.ndarray) -> float:

@@ -83,11 +83,8 @@ class ConcaveQuadratic(Smooth):
         largest = float(np.linalg.eigvalsh(gram)[-1]) + (2 * gamma(size) + gamma(64 * rank)) * trace
         radius = _bounds.largest_norm(set, self.shapes[0])
         by_norm = product_up(0.5, largest, radius, radius, unit, unit)
-        supports = [
-            max(_bounds.largest_product(set, sign * column) for sign in (1.0, -1.0))
-            for column in np.ascontiguousarray(F.T)
-        ]
-        total = sum(support * support for support in supports) * (1.0 + gamma(rank + 4))
-        by_supports = product_up(0.5, total, unit, unit)
+        by_supports = product_up(
+            0.5, _bounds.largest_squares(set, np.ascontiguousarray(F.T)), unit, unit
+        )
         bound = -min(by_norm, by_supports)
         return bound if math.isfinite(bound) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from restpoint.array import to_host
+from restpoint.array import take, to_host
 from restpoint.bounds import Bound
 from restpoint.certificates import Certificate, certify
 from restpoint.methods import ConditionalGradient, FullStep
@@ -18,7 +18,7 @@ from restpoint.run import Result, Status, Stop, solve
 # Of degree 1, the search settles in a few full steps; extrapolation would pay for its trials in vain.
 METHOD = ConditionalGradient(smoothness=FullStep())
 # The largest useful penalty is known to this share; what is tried to raise it, and for how long.
-CEILING, RAISES, SHORT = 1e-3, 20, 40
+CEILING, RAISES, LEADERS = 1e-3, 50, 2
 # A component along which classes differ by less than this share of the first is none.
 NOTHING = 1e-6
 # Halvings of the interval in which a number of features is sought, from this share of the largest penalty on.
@@ -109,23 +109,26 @@ def sought(space: Space, wishes: list[Wish], budget: Budget) -> list[Component]:
 def ceiling(space: Space, starts: np.ndarray, budget: Budget) -> tuple[float, np.ndarray]:
     """The largest t at which a vector better than 0 is known, and the vectors that show it.
 
-    t S(x) - ||F'x|| is negative exactly where t < ||F'x|| / S(x), S(x) = sum_j sigma_j |w_j|. As Dinkelbach does, the
-    ratio is raised by descents at t = ratio, which end at a value <= 0, hence at a ratio at least as large, until it
-    gains no more.
+    t S(x) - ||F'x|| is negative exactly where t < ||F'x|| / S(x), S(x) = sum_j sigma_j |w_j|. Every vector takes full
+    steps at its own t = ratio: a step ends at a value <= 0, for f is concave, hence at a ratio at least as large
+    (Dinkelbach). The best few go on until none gains any more.
     """
-    xs = starts
-    ratio, order = _ratios(space, xs)
+    ratios, order = _leaders(space, starts)
+    xs, hint = starts[order], None
     for _ in range(RAISES):
-        if not ratio > 0.0 or budget.over:
+        best = float(ratios[0])
+        if not best > 0.0 or budget.over:
             break
-        # A little below, or 0 would be as good an end as any.
-        problem = space.search(ratio * (1.0 - 0.1 * CEILING))
-        moved = _ends(_run(problem, xs[order], CEILING * space.strongest, budget, SHORT))
-        raised, places = _ratios(space, moved)
-        if not raised > ratio * (1.0 + CEILING):
+        # A little below the ratio, or 0 would be as good an answer as any.
+        oracle = space.block(ratios * (1.0 - 0.1 * CEILING)).oracle
+        slack = 0.1 * CEILING * space.separation(xs)
+        answer = oracle.linear_near(space.steepness(xs), xs, hint, slack)
+        rows = np.concatenate([answer.point, xs])
+        ratios, order = _leaders(space, rows)
+        xs, hint = rows[order], take(answer.hint, order % len(xs))
+        if not ratios[0] > best * (1.0 + CEILING):
             break
-        xs, order, ratio = moved, places, raised
-    return ratio, xs[order]
+    return float(ratios[0]), xs
 
 
 def at(space: Space, pool: np.ndarray, penalty: tuple[float, float], budget: Budget) -> Component:
@@ -201,22 +204,14 @@ def _nothing(space: Space, first: float, budget: Budget) -> Component:
     )  # fmt: skip
 
 
-def _run(
-    problem: Problem, x0: np.ndarray, eps: float, budget: Budget, iterations: int = 5000
-) -> Result:
-    stop = Stop(
-        max_iterations=iterations, max_seconds=None if budget.left is None else budget.left()
-    )
-    return solve(problem, METHOD, eps=max(eps, 1e-300), x0=problem.project(x0)[0], stop=stop)
+def _run(problem: Problem, x0: np.ndarray, eps: float, budget: Budget) -> Result:
+    stop = Stop(max_iterations=5000, max_seconds=None if budget.left is None else budget.left())
+    return solve(problem, METHOD, eps=max(eps, 1e-300), x0=x0, stop=stop)
 
 
-def _ends(result: Result) -> np.ndarray:
-    return np.asarray(to_host(result.last[0])).reshape(-1, *result.problem.shapes[0])
-
-
-def _ratios(space: Space, xs: np.ndarray) -> tuple[float, np.ndarray]:
-    """The largest ||F'x|| / S(x) of the rows, and where the two largest are."""
+def _leaders(space: Space, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest ||F'x|| / S(x) of the rows, and where they are."""
     size = space.penalty(xs)
     ratio = np.where(size > 0, space.separation(xs) / np.where(size > 0, size, 1.0), 0.0)
-    order = np.argsort(-ratio, kind="stable")[:2]
-    return float(ratio[order[0]]), order
+    order = np.argsort(-ratio, kind="stable")[:LEADERS]
+    return ratio[order], order

@@ -72,6 +72,10 @@ class Space(ABC):
         """||F'x|| for each row."""
         return np.linalg.norm(x @ self.factor, axis=-1)
 
+    def steepness(self, x: np.ndarray) -> np.ndarray:
+        """The gradient of -||F'x|| for each row, 0 where F'x = 0."""
+        return Separation(self.factor).value_and_gradient((x,))[1][0]
+
     def starts(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Leading directions between the classes, contrasts of one class with the others, and mixtures of these."""
         contrasts = self.kept(self.factor.T)
