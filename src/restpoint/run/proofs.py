@@ -22,7 +22,7 @@ class Proofs:
         self.error: Exception | None = None  # the first one that a certificate met
         self._kept: dict[str, np.ndarray] = {}
         self._iteration = np.full(count, -1)
-        self._whole: Certificate | None = None  # the last one, if it speaks of all starts
+        self._whole: Certificate | None = None  # the last one, if it needs not be asked for again
 
     def propose(
         self, problem: Problem, xs: Blocks, starts: np.ndarray, iteration: int
@@ -37,7 +37,8 @@ class Proofs:
             kept[name][who] = column[answered]
         self._kept, self._iteration = kept, self._iteration.copy()
         self._iteration[who] = iteration
-        self._whole = certificate if len(who) == len(self._iteration) else None
+        everyone = len(who) == len(self._iteration)
+        self._whole = certificate if everyone and certificate.floor_kind == "proved" else None
         return certificate, answered
 
     def conclude(
@@ -45,8 +46,9 @@ class Proofs:
     ) -> tuple[Certificate, np.ndarray]:
         """Certificates of the points returned: the last one made, if it is of all these very points, else fresh ones.
 
-        Where code raises, those kept for these points. ``iteration`` says of every start where its point comes from.
-        Second: which starts have a certificate.
+        Code whose rounding nobody has proved is asked again: it might say another thing now. Where code raises, those
+        kept for these points. ``iteration`` says of every start where its point comes from. Second: which starts have
+        a certificate.
         """
         if self._whole is not None and np.array_equal(self._iteration, iteration):
             return self._whole, np.ones(len(iteration), dtype=bool)
