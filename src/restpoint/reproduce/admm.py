@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
@@ -81,6 +82,13 @@ class AmesHong(ABC):
             if self._phi(walk) <= target:
                 return End(self._point(walk), k, True)
         return End(self._point(walk), most, False)
+
+    def values(self, start: np.ndarray) -> Generator[float, None, None]:
+        """Phi at the point, pulled into the ball, after every iteration; without end."""
+        walk = self._begun(start)
+        while True:
+            self._advance(walk)
+            yield self._phi(walk)
 
     def settled(self, start: np.ndarray, tolerance: float, most: int) -> End:
         """Until its own rule holds: both residuals within sqrt(m) tolerance + tolerance times the size of the point."""
