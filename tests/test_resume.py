@@ -107,6 +107,35 @@ def test_survivors_stay_gathered_and_the_retired_retired(along):
     assert len(set(whole.iterations)) > 4
 
 
+PLAIN = rp.ConditionalGradient(smoothness=rp.FullStep())
+
+
+@pytest.mark.parametrize(
+    "method",
+    [PLAIN, rp.Momentum(PLAIN), rp.Momentum(PLAIN, memory=3), rp.Momentum(PLAIN, burst=3)],
+    ids=["plain", "momentum", "longer memory", "burst"],
+)
+@pytest.mark.parametrize("kind", ["null space", "analysis"])
+def test_oracles_that_iterate_go_on_where_they_were(along, kind, method):
+    """Discriminant problems in features and in samples: the hints of answers, inexact ones too, are in the file."""
+    rng = np.random.default_rng(5)
+    F = rng.standard_normal((80, 3)) * np.array([2.0, 1.5, 1.0])
+    Q = np.linalg.qr(rng.standard_normal((80, 12)))[0]
+    K = np.linalg.qr(rng.standard_normal((160, 80)))[0]
+
+    def problem():
+        f = rp.smooth.ConcaveQuadratic(F.copy())
+        if kind == "analysis":
+            return rp.Problem(f, rp.Block(rp.sets.L2Ball(), rp.penalties.AnalysisL1(K, 3.0)))
+        return rp.Problem(f, rp.Block(rp.sets.NullSpaceBall(Q.copy()), rp.penalties.L1(5.0)))
+
+    x0 = np.stack(problem().project(rng.standard_normal((4, 80))))[0]
+    along.at = (0, 1, 2, 3, 5, 8)
+    whole = check_all(along, problem(), method, x0=x0, eps=1e-9, again=problem)
+    assert whole.certified.all()
+    assert np.any(whole.x != 0.0)
+
+
 def test_parameters_of_a_batch_follow_the_survivors(along):
     weights, radii = np.array([0.0, 0.1, 0.5]), np.array([1.0, 2.0, 0.5])
     centres = np.arange(9.0).reshape(3, 3).T / 10.0  # in the order of Fortran
