@@ -53,7 +53,8 @@ class ZeroVarianceDiscriminant(
     formed.
 
     Training samples lie on their class means by construction, random labels or not. So what ``predict`` and
-    ``predict_proba`` know about spread comes from samples that the directions had not seen (``oof``).
+    ``predict_proba`` know about spread, and what ``plot_projections`` draws, comes from samples that the directions had
+    not seen (``oof``).
 
     Parameters
     ----------
