@@ -64,7 +64,7 @@ def waves(a, n=4):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_armijo_steps_are_those_of_the_rule(seed):
-    """Accepted where Phi falls by half of what is linear: s goes on within [s, 2s], else within [s/8, s/2]."""
+    """Accepted where Phi falls by half of what is linear: s goes on within [s, 2s], else at most s/2."""
     rng = np.random.default_rng(seed)
     problem = waves(rng.uniform(0.3, 3.0, 4))
     f, box = problem.smooth, problem.sets[0]
@@ -91,8 +91,7 @@ def test_armijo_steps_are_those_of_the_rule(seed):
             s = float(-g @ d) / (1.25 * curvature * (d @ d)) if curvature > 0 else 1.0
             s = min(max(s, last), 2.0 * last, 1.0)
         else:
-            s = gap / (1.25 * curvature * ((y - x) @ (y - x)))
-            s = min(max(s, 0.125 * last), 0.5 * last)
+            s = min(0.5 * last, gap / (1.25 * curvature * ((y - x) @ (y - x))))
         state = method.step(problem, state)
         np.testing.assert_allclose(state.xs[0][0], x, rtol=0, atol=1e-12)
     assert {accepted for _, accepted in lengths} == {True, False}
@@ -115,27 +114,6 @@ def test_a3_no_step_length_falls_below_its_limit(p):
         state = method(smoothness=rp.Armijo()).step(problem, state)
     assert shortest < 0.25
     assert least < 0.05
-
-
-@pytest.mark.parametrize("p", [3.0, 4.0, 8.0])
-def test_a3_no_step_length_falls_below_its_limit_where_a_parabola_would(p):
-    """For p > 2 the lowest point of a parabola may be far below (G/D)^(q-1): x^p/2 - c x at 0, D = 1."""
-    c, rule = 1e-3, rp.Armijo()
-    f = rp.smooth.Function(
-        lambda x: np.sum(0.5 * np.abs(x) ** p - c * x, axis=-1),
-        lambda x: 0.5 * p * np.abs(x) ** (p - 1) * np.sign(x) - c,
-        shapes=1,
-    )
-    method = rp.ConditionalGradient(smoothness=rule)
-    problem = rp.Problem(f, rp.Block(rp.sets.Box(0.0, 1.0)))
-    state = method.init(problem, (np.zeros((1, 1)),), Key(0, np.arange(1)))
-    limit = 0.125 * c ** (1.0 / (p - 1.0))
-    for _ in range(12):
-        assert state.memory[0] >= limit
-        if state.look.gaps[0][0] < c:
-            break
-        state = method.step(problem, state)
-    assert c / 1.25 < limit  # where the parabola of the first trial would have gone
 
 
 @pytest.mark.parametrize("p", [1.25, 1.5, 2.0])

@@ -47,10 +47,10 @@ def addition_3(
     r"""Conditional gradient with the step lengths of ``Armijo``, in trials; no constant is used by the method.
 
     A step of length s is accepted when Phi falls by s/2 times the gap, tried with the last length or more, at most
-    twice it; a refused s is at least halved, and goes no lower than half of (G/D)^(q-1), G the gaps that it saw (an
-    eighth of that where p > 2). With s_min = min{1, (eps / D)^(q-1) / 2}, or / 8 where p > 2, at most
-    N = max{1, ceil(2 delta / (eps s_min))} looks see accepted points with a gap above eps, for every pair (p, lambda)
-    that is true of f; with refused trials 2 N - 1 + log2(1 / s_min) looks. D and the gap are
+    twice it; a refused s is at least halved, and goes no lower than half of (G/D)^(q-1), G the gaps that it saw. With
+    s_min = min{1, (eps / D)^(q-1) / 2}, at most N = max{1, ceil(2 delta / (eps s_min))} looks see accepted points
+    with a gap above eps, for every pair (p, lambda) that is true of f; with refused trials 2 N - 1 + log2(1 / s_min)
+    looks. D and the gap are
 
         "jacobi"           sum_i D_i, joint constants, the sum of the gaps (and so the largest)
         "gauss-seidel"     sum_i D_i + max_i D_i, blockwise constants, largest gap first (it moves twice)
@@ -202,10 +202,9 @@ def addition_4(  # noqa: PLR0913 - beside the numbers of a theorem, what is trie
 
 
 def _shortest(eps: np.ndarray, curvature: np.ndarray, p: float) -> np.ndarray:
-    """The s below which no step of theory A3 falls, as ``Armijo`` shortens them."""
-    share = 0.5 if p <= 2.0 else 0.125
+    """The s below which no step of theory A3 falls."""
     with np.errstate(all="ignore"):
-        return np.minimum(1.0, share * (eps / curvature) ** (1.0 / (p - 1.0)))
+        return np.minimum(1.0, 0.5 * (eps / curvature) ** (1.0 / (p - 1.0)))
 
 
 def _armijo(eps: np.ndarray, curvature: np.ndarray, p: float) -> np.ndarray:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 ROUNDING, ROUNDING_OF_SLOPES = 64.0, 8.0
 # What is tried next allows for so many times the curvature that the last trial met.
 MARGIN = 1.25
-# A refused step length is multiplied by no less.
-SHORTEST = 0.125
 
 
 class Verdict(NamedTuple):
@@ -108,18 +106,17 @@ class Armijo(Trials):
     def next(self, old: State, tried: State, verdict: Verdict) -> Array:
         """Where the parabola through what was seen is lowest, within what theory A3 asks.
 
-        After a refusal that is at most half and at least an eighth. It stays above the s_min of the theorem: with G,
-        the gaps that the trial saw, s G - fallen <= s^p D/2 and s^(p-1) > G/D, so for p <= 2 the lowest point
-        s^2 G / (2 (s G - fallen)) >= s^(2-p) G/D of the parabola is at least (G/D)^(q-1). For p > 2 it may be anywhere
-        below that; an eighth of s is at least an eighth of (G/D)^(q-1).
+        After a refusal that is at most half. It stays above the s_min of the theorem: with G, the gaps that the trial
+        saw, s G - fallen <= s^p D/2 and s^(p-1) > G/D, so the lowest point s^2 G / (2 (s G - fallen)) of the
+        parabola is at least (G/D)^(q-1), for p <= 2. (A pair with p > 2 is true of concave f alone, of which nothing
+        is refused: theory E2.)
         """
         xp, s = namespace(old.memory), old.memory
         promised: Array = tried.promised  # s G / 2
         bent = 2.0 * promised - verdict.fallen  # what curvature took: s^2/2 times that along y - x
         known = (bent > 0.0) & xp.isfinite(bent) & ~verdict.hidden
         bent = MARGIN * xp.where(known, bent, 1.0)
-        lowest = xp.where(known, promised / bent, 0.5)
-        shorter = s * xp.minimum(xp.maximum(lowest, SHORTEST), 0.5)
+        shorter = s * xp.minimum(xp.where(known, promised / bent, 0.5), 0.5)
         # The same curvature along what is to be gone next.
         gap, gone, ahead = reduce(xp.add, tried.look.gaps), _apart(old), _apart(tried)
         least = 0.5 * s * s * gap * gone / xp.where(ahead > 0.0, bent * ahead, 1.0)
