@@ -23,7 +23,7 @@ from restpoint.models._shared import seed_of
 from restpoint.models.discriminant import rule as rules
 from restpoint.models.discriminant.directions import Wish
 from restpoint.models.discriminant.estimator import ZeroVarianceDiscriminant
-from restpoint.models.discriminant.fitting import Plan, fitted
+from restpoint.models.discriminant.fitting import Directions, Plan, along
 from restpoint.models.discriminant.options import (
     classes_of,
     components_of,
@@ -134,12 +134,11 @@ class ZeroVarianceDiscriminantCV(
         jobs = (
             delayed(_scored)(
                 (X, code, class_shares),
-                replace(plan, wishes=(Wish(g),) * max(ranks)),
+                replace(plan, wishes=(Wish(),) * max(ranks)),
                 part,
-                (ranks, score),
+                (shares, ranks, score),
             )
             for part in parts
-            for g in shares
         )
         found = Parallel(n_jobs=self.n_jobs)(jobs)
         self.cv_results_ = _tabulated(ranks, shares, found, len(parts))
@@ -263,14 +262,28 @@ def _scored(
     data: tuple[Any, np.ndarray, np.ndarray],
     plan: Plan,
     part: tuple[np.ndarray, np.ndarray],
-    asked: tuple[list[int], Callable[..., float]],
-) -> list[tuple[float, int, bool]]:
-    """Score, features in use and whether certified, for each number of components."""
-    (X, code, shares), (train, held), (ranks, score) = data, part, asked
+    asked: tuple[list[float], list[int], Callable[..., float]],
+) -> list[list[tuple[float, int, bool]]]:
+    """Score, features in use and whether certified, for each share and number of components."""
+    (X, code, shares), (train, held), (penalties, ranks, score) = data, part, asked
+    # From the largest penalty down: the sparsest vectors are found at the least cost, and the next ones are near.
+    several = [tuple(replace(wish, share=g) for wish in plan.wishes) for g in reversed(penalties)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # certified or not is in the table
-        found = fitted(X[train], code[train], shares, plan)
-    scores, lines = found.scores(X[held]), []
+        path = list(along((X[train], code[train], shares), plan, several))
+    held_out = X[held], code[held]
+    return [_lines(found, held_out, shares, (ranks, score)) for found in reversed(path)]
+
+
+def _lines(
+    found: Directions,
+    held: tuple[Any, np.ndarray],
+    shares: np.ndarray,
+    asked: tuple[list[int], Callable[..., float]],
+) -> list[tuple[float, int, bool]]:
+    """For each number of components."""
+    (X, code), (ranks, score) = held, asked
+    scores, lines = found.scores(X), []
     for rank in ranks:
         rule = rules.nearest_centroid(found.centroids[:, :rank], shares)
         chosen = np.argmax(scores[:, :rank] @ rule.slopes.T + rule.intercepts, axis=1)
@@ -278,12 +291,15 @@ def _scored(
         certified = all(one.certified for one in found.components[:rank])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a small held-out part may lack a class
-            lines.append((float(score(code[held], chosen)), features, certified))
+            lines.append((float(score(code, chosen)), features, certified))
     return lines
 
 
 def _tabulated(
-    ranks: list[int], shares: list[float], found: list[list[tuple[float, int, bool]]], parts: int
+    ranks: list[int],
+    shares: list[float],
+    found: list[list[list[tuple[float, int, bool]]]],
+    parts: int,
 ) -> dict[str, np.ndarray]:
     """One line for each number of components and share."""
     table = np.array(found, dtype=np.float64).reshape(parts, len(shares), len(ranks), 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,25 +84,53 @@ class Component:
         return not np.any(self.w)
 
 
-def sought(space: Space, wishes: list[Wish], budget: Budget) -> list[Component]:
-    """One component for each wish, each orthogonal to the earlier ones."""
+@dataclass(frozen=True)
+class Opening:
+    """Where the search for a component begins: the largest useful penalty, and starts, the best of them first."""
+
+    largest: float
+    pool: np.ndarray
+
+    @classmethod
+    def of(cls, space: Space, number: int, budget: Budget) -> Opening:
+        """For the component of this number."""
+        starts = space.starts(budget.starts, np.random.default_rng((budget.seed, number)))
+        largest, best = ceiling(space, starts, budget)
+        return cls(largest, np.concatenate([best, starts])[: budget.starts + len(best)])
+
+
+def sought(
+    space: Space,
+    wishes: list[Wish],
+    budget: Budget,
+    opening: Opening | None = None,
+    near: Sequence[Component] = (),
+) -> list[Component]:
+    """One component for each wish, each orthogonal to the earlier ones.
+
+    ``opening`` is that of the first, if known; ``near`` are components for similar wishes, which then take the place of
+    all starts but the best.
+    """
     found: list[Component] = []
     first = space.strongest
     for number, wish in enumerate(wishes):
-        rng = np.random.default_rng((budget.seed, number))
         if not space.strongest > NOTHING * first:
             found.append(_nothing(space, first, budget))
             continue
-        starts = space.starts(budget.starts, rng)
-        largest, best = ceiling(space, starts, budget)
-        pool = np.concatenate([best, starts])[: budget.starts + len(best)]
+        if opening is None:
+            opening = Opening.of(space, number, budget)
         if wish.features is None:
-            one = at(space, pool, (wish.share, largest), budget)
+            pool = opening.pool
+            if near and not near[number].empty:
+                pool = np.concatenate(
+                    [space.kept(space.inward(near[number].w[None])), pool[:LEADERS]]
+                )
+            one = at(space, pool, (wish.share, opening.largest), budget)
         else:
-            one = _with_features(space, pool, largest, wish.features, budget)
+            one = _with_features(space, opening, wish.features, budget)
         found.append(one)
         if not one.empty:
-            space = space.without(one.x)
+            space, opening = space.without(one.x), None
     return found
 
 
@@ -158,19 +186,17 @@ def at(space: Space, pool: np.ndarray, penalty: tuple[float, float], budget: Bud
     )
 
 
-def _with_features(
-    space: Space, pool: np.ndarray, largest: float, features: int, budget: Budget
-) -> Component:
+def _with_features(space: Space, opening: Opening, features: int, budget: Budget) -> Component:
     """The vector with the most features of those with at most ``features``; else the sparsest that was met.
 
     By halving the interval of the logarithm of the penalty, from the last vector found and the pool.
     """
-    low, high = np.log(LEAST), np.log(1.0 - CEILING)
+    low, high, pool = np.log(LEAST), np.log(1.0 - CEILING), opening.pool
     best: Component | None = None
     iterations = 0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        one = at(space, pool, (float(np.exp(middle)), largest), budget)
+        one = at(space, pool, (float(np.exp(middle)), opening.largest), budget)
         iterations += one.iterations
         count = np.count_nonzero(one.w)
         best = one if best is None else _closer(one, best, features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from restpoint.errors import DataError
 from restpoint.models.discriminant.bases import Basis
-from restpoint.models.discriminant.directions import Budget, Component, Wish, sought
+from restpoint.models.discriminant.directions import Budget, Component, Opening, Wish, sought
 from restpoint.models.discriminant.rule import aligned
 from restpoint.models.discriminant.scatter import Scatter
 from restpoint.models.discriminant.spaces import BoundedVariance, Space, ZeroVariance
@@ -63,12 +64,23 @@ class Directions:
 
 def fitted(X: Any, code: np.ndarray, shares: np.ndarray, plan: Plan) -> Directions:
     """All components, one after the other."""
+    return next(along((X, code, shares), plan, [plan.wishes]))
+
+
+def along(
+    data: tuple[Any, np.ndarray, np.ndarray], plan: Plan, several: Iterable[tuple[Wish, ...]]
+) -> Iterator[Directions]:
+    """Directions for several wishes in the place of the plan's, each begun at those before; the rest is done once."""
+    X, code, shares = data
     scatter = Scatter.of(X, code, shares, standardize=plan.standardize, basis=plan.basis)
     space, zero_variance = space_of(scatter, plan)
-    components = sought(space, list(plan.wishes), plan.budget)
-    vectors = np.stack([one.w for one in components])
-    scalings = (plan.basis.backward(vectors) / scatter.scale).T
-    return Directions(components, scatter.mean, scalings, scatter, zero_variance)
+    opening = Opening.of(space, 0, plan.budget) if space.strongest > 0.0 else None
+    components: list[Component] = []
+    for wishes in several:
+        components = sought(space, list(wishes), plan.budget, opening, components)
+        vectors = np.stack([one.w for one in components])
+        scalings = (plan.basis.backward(vectors) / scatter.scale).T
+        yield Directions(components, scatter.mean, scalings, scatter, zero_variance)
 
 
 def space_of(scatter: Scatter, plan: Plan) -> tuple[Space, bool]:

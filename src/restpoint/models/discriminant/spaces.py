@@ -43,6 +43,10 @@ class Space(ABC):
         """W of x, for each row; zeros exact."""
 
     @abstractmethod
+    def inward(self, w: np.ndarray) -> np.ndarray:
+        """The x that comes closest to w, for each row."""
+
+    @abstractmethod
     def settled(self, x: np.ndarray) -> np.ndarray:
         """The x whose w has exact zeros."""
 
@@ -139,6 +143,9 @@ class ZeroVariance(Space):
     def vector(self, x: np.ndarray) -> np.ndarray:
         return x
 
+    def inward(self, w: np.ndarray) -> np.ndarray:
+        return w
+
     def settled(self, x: np.ndarray) -> np.ndarray:
         return x
 
@@ -210,9 +217,11 @@ class BoundedVariance(Space):
         largest = np.max(np.abs(w), axis=-1, keepdims=True)
         return np.where(np.abs(w) > ZERO * largest, w, 0.0)
 
+    def inward(self, w: np.ndarray) -> np.ndarray:
+        return np.asarray(np.linalg.lstsq(self.map, w.T, rcond=None)[0].T)
+
     def settled(self, x: np.ndarray) -> np.ndarray:
-        w = self.vector(x)
-        back = np.linalg.lstsq(self.map, w.T, rcond=None)[0].T
+        back = self.inward(self.vector(x))
         return back / np.maximum(1.0, np.linalg.norm(back, axis=-1, keepdims=True))
 
     def projected(self, x: np.ndarray) -> np.ndarray:
