@@ -21,10 +21,11 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit, types
 
-# Guesses in a row: at most, and before only few rows may still change sides; steps of one run of the interior method.
-GUESSES, PATIENCE, FEW, INTERIOR_STEPS = 12, 6, 4, 15
-# Rounds of descent, steps of each, and how often its gap is looked at.
-ROUNDS, DESCENT_STEPS, LOOK = 2, 20, 5
+# Guesses in a row: at most, and before only few rows may still change sides (from the first sets, and later); steps of
+# one run of the interior method.
+GUESSES, FIRST, PATIENCE, FEW, INTERIOR_STEPS = 12, 3, 6, 4, 15
+# Rounds of descent, the steps of the first (each has four times as many), and how often the gap is looked at.
+ROUNDS, DESCENT_STEPS, LOOK = 3, 20, 5
 # What tells the first sets: where a projected gradient leads, the ends that entries of u are at, or descent.
 BY_GRADIENT, BY_ENDS, BY_DESCENT = 0, 1, 2
 # The gaps, of ||v||^2, at which the interior method hands over, and how much more is then left to rounding.
@@ -72,7 +73,8 @@ def _shrink(K, G, squared, lengths, begin, v, t, slack, u, z):  # type: ignore[n
     while not (size <= floor or gap <= size * goal) and stage < len(HANDOVER):
         if stage < 0:
             if stage >= -ROUNDS:
-                size, gap = _descend(K, v, t, squared, goal, floor, u, z, w)
+                steps = DESCENT_STEPS * 4 ** (stage + ROUNDS)
+                size, gap = _descend(K, v, t, squared, goal, floor, steps, u, z, w)
                 if size <= floor or gap <= size * goal:
                     break
             for i in range(m):
@@ -90,7 +92,7 @@ def _shrink(K, G, squared, lengths, begin, v, t, slack, u, z):  # type: ignore[n
             goal = max(slack, rounding * MORE**stage)
         changed = 0
         for guess in range(GUESSES):
-            if guess >= PATIENCE and changed > FEW:
+            if guess >= (FIRST if stage < -ROUNDS else PATIENCE) and changed > FEW:
                 break
             if guess > 0 or stage < 0:  # the interior method leaves a point to look at first
                 changed = _hold(K, G, v, t, free, side, tried)
@@ -145,7 +147,7 @@ def _look(K, v, t, u, z, w):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=FAST)
-def _descend(K, v, t, squared, goal, floor, u, z, w):  # type: ignore[no-untyped-def]
+def _descend(K, v, t, squared, goal, floor, steps, u, z, w):  # type: ignore[no-untyped-def]
     """Accelerated projected gradients that begin anew where ||z|| would rise; ||z|| and the gap where they end."""
     m, n = K.shape
     ahead, slope, step, rest = np.empty(m), np.empty(m), np.empty(m), np.empty(n)
@@ -153,7 +155,7 @@ def _descend(K, v, t, squared, goal, floor, u, z, w):  # type: ignore[no-untyped
     _copy(w, slope)
     size, gap = np.sqrt(_dot(z, z)), np.inf
     momentum = 1.0
-    for k in range(DESCENT_STEPS):
+    for k in range(steps):
         _copy(z, rest)
         for i in range(m):
             step[i] = min(max(ahead[i] + slope[i] / squared, -t), t) - u[i]
