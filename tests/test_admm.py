@@ -94,6 +94,8 @@ def test_an_oracle_stops_it_where_phi_is_first_low_enough():
     assert end.reached
     assert end.iterations <= 20
     assert runner.phi(end.x) <= target + 1e-9
+    values = np.array([phi for phi, _ in zip(runner.values(x), range(20), strict=False)])
+    assert int(np.flatnonzero(values <= target + 1e-12)[0]) + 1 == end.iterations
     assert runner.phi(runner.steps(x, end.iterations - 1)) > target
     never = runner.until(x, -1e9, 7)
     assert (never.reached, never.iterations) == (False, 7)

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,9 @@ import restpoint as rp
 from restpoint.errors import CapabilityError, DataError, ShapeError
 from restpoint.models import ZeroVarianceDiscriminant, ZeroVarianceDiscriminantCV
 from restpoint.models.discriminant.bases import basis_of
+from restpoint.models.discriminant.directions import Wish
+from restpoint.models.discriminant.fitting import along, fitted
+from restpoint.models.discriminant.options import plan_of
 from restpoint.models.discriminant.rule import aligned, out_of_fold
 
 CLASSES = np.array(["blue", "green", "red"])
@@ -305,6 +309,23 @@ def test_cv_chooses_and_shows(data):
     assert loose.best_score_ == best
     assert search.best_estimator_.gamma == search.best_params_["gamma"]
     np.testing.assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
+
+
+def test_a_path_of_penalties_finds_what_single_searches_find(data):
+    """Begun at the vectors of a larger penalty and the two best starts, in place of all starts."""
+    X, y = data
+    code = np.searchsorted(CLASSES, y)
+    model = ZeroVarianceDiscriminant(n_components=2)
+    plan = plan_of(model.get_params(deep=False), X, 3)
+    wishes = [(Wish(g), Wish(g)) for g in (0.9, 0.6, 0.3)]
+    shares = np.full(3, 1.0 / 3.0)
+    for found, asked in zip(along((X, code, shares), plan, wishes), wishes, strict=True):
+        alone = fitted(X, code, shares, replace(plan, wishes=asked))
+        for one, other in zip(found.components, alone.components, strict=True):
+            assert one.certified
+            assert float(one.certificate.value) == pytest.approx(
+                float(other.certificate.value), rel=1e-4
+            )
 
 
 def test_cv_keeps_groups_together(data):
