@@ -38,7 +38,7 @@ SEED, EPS, NEAR, STARTS, OF_ADMM = 20262, rp.Relative(1e-8), 1e-6, 10, 3
 REPEATS, REPEATS_OF_ADMM = 3, 2
 CAP = 6000
 PLAIN = rp.ConditionalGradient(smoothness=rp.FullStep())
-FAST = rp.Momentum(PLAIN, burst=16)
+FAST = rp.Momentum(PLAIN, burst=24)
 BETAS = table2.BETAS
 # The subproblem: penalties, seeds, and how many gradients of Algorithm 1.
 STEEP, SEEDS, OUTER = (*KAPPAS, 0.6, 0.8), 2 if SMALL else 5, 60
