@@ -68,15 +68,19 @@ class ShrunkBall(Oracle):
             )
         pulled = expand(weight) * z - g
         shrunk = self.shrink(pulled)
+        xp = namespace(g)
         point = shrunk.point * expand(self._length(norm(shrunk.point), weight, 1.0))
+        # As in ``linear_near``; what is left of a solution 0 is rounding, of any direction.
+        here = self.linear_value(0.5 * expand(weight) * point - pulled, point)
+        point = xp.where(expand(here > 0), xp.zeros_like(point), point)
+        here = xp.minimum(here, xp.where(here > 0, xp.zeros_like(here), here))
         value = self.prox_value(g, z, weight, 2.0, point)
         # On S the objective is (weight/2) ||y||^2 - pulled'y + h(y) and a constant, and at least
         # (weight/2) t^2 - ||pulled - q|| t for some t = ||y|| <= r.
         size = shrunk.bound
         t = self._length(size, weight, size)
         least = (0.5 * weight * t - size) * t
-        here = self.linear_value(0.5 * expand(weight) * point - pulled, point)
-        return Answer(point, value, value - namespace(g).maximum(here - least, 0.0))
+        return Answer(point, value, value - xp.maximum(here - least, 0.0))
 
     def can_prox(self, p: float) -> bool:
         return p == 2.0
