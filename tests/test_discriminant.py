@@ -321,11 +321,15 @@ def test_a_path_of_penalties_finds_what_single_searches_find(data):
     shares = np.full(3, 1.0 / 3.0)
     for found, asked in zip(along((X, code, shares), plan, wishes), wishes, strict=True):
         alone = fitted(X, code, shares, replace(plan, wishes=asked))
-        for one, other in zip(found.components, alone.components, strict=True):
-            assert one.certified
-            assert float(one.certificate.value) == pytest.approx(
-                float(other.certificate.value), rel=1e-4
-            )
+        assert all(one.certified for one in found.components)
+        first, second = (
+            abs(float(one.w @ other.w))
+            for one, other in zip(found.components, alone.components, strict=True)
+        )
+        assert first > 1.0 - 1e-8
+        assert (
+            second > 1.0 - 1e-3
+        )  # its largest penalty is sought in a space that is a little turned
 
 
 def test_cv_keeps_groups_together(data):
