@@ -115,7 +115,7 @@ def sought(
     first = space.strongest
     for number, wish in enumerate(wishes):
         if not space.strongest > NOTHING * first:
-            found.append(_nothing(space, first, budget))
+            found.append(_nothing(space, budget))
             continue
         if opening is None:
             opening = Opening.of(space, number, budget)
@@ -218,9 +218,9 @@ def _closer(one: Component, other: Component, features: int) -> Component:
     return one if a < b else other
 
 
-def _nothing(space: Space, first: float, budget: Budget) -> Component:
-    """The zero vector, where classes differ no more."""
-    problem, eps = space.problem(0.0), 0.5 * budget.tol * first**2
+def _nothing(space: Space, budget: Budget) -> Component:
+    """The zero vector, where classes differ no more; to a tolerance that no constraint has taken anything from."""
+    problem, eps = space.problem(0.0), max(0.5 * budget.tol * space.scale**2, 1e-300)
     x = np.zeros(problem.shapes[0])
     certificate = certify(problem, x)
     holds = bool(np.all(certificate.holds(np.asarray(eps))))

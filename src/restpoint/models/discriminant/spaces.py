@@ -18,6 +18,8 @@ from restpoint.smooth import ConcaveQuadratic
 
 # An entry of w below this share of the largest is 0 where zeros come out of an iteration.
 ZERO = 1e-9
+# A separation of this share of what it was before the constraint is rounding.
+ROUNDING = 1e-12
 
 
 class Space(ABC):
@@ -99,9 +101,16 @@ class Space(ABC):
 
     @cached_property
     def strongest(self) -> float:
-        """The largest of ||F'x||."""
-        inside = self.projected(self.factor.T)
-        return float(np.linalg.norm(inside, 2)) if inside.size else 0.0
+        """The largest of ||F'x||; 0 where that is rounding of what the constraint takes away."""
+        if not self.factor.size:
+            return 0.0
+        found = float(np.linalg.norm(self.projected(self.factor.T), 2))
+        return found if found > ROUNDING * self.scale else 0.0
+
+    @cached_property
+    def scale(self) -> float:
+        """||F||."""
+        return float(np.linalg.norm(self.factor))
 
 
 @dataclass(frozen=True)
