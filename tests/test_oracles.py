@@ -6,18 +6,31 @@ from array_api_compat import array_namespace
 
 from restpoint.errors import CapabilityError, ShapeError
 from restpoint.oracles import RULES, BoxSeparable, CenteredBallSublinear, find
-from restpoint.penalties import L1, Penalty, Zero
-from restpoint.sets import Box, L2Ball, NonnegativeBall, Set, Simplex
+from restpoint.penalties import L1, AnalysisL1, Penalty, Zero
+from restpoint.sets import Box, L2Ball, NonnegativeBall, NullSpaceBall, Set, Simplex
 from restpoint.testing import PENALTIES, SETS, Draw, check_oracle
 
 
 def _answered(a, b):
     """Whether some rule answers for the pair."""
-    draw = Draw(np.random.default_rng(0))
-    return any(rule.fits(a.make(draw), b.make(draw)) for rule in RULES)
+    draw = Draw(np.random.default_rng(0), a.shape)
+    return a.shape == b.shape and any(rule.fits(a.make(draw), b.make(draw)) for rule in RULES)
 
 
-PAIRS = [(a, b) for a in SETS for b in PENALTIES if _answered(a, b)]
+ANSWERED = [(a, b) for a in SETS for b in PENALTIES if _answered(a, b)]
+# Sets and penalties whose pairs have rules of their own, for every p.
+OWN_RULES = (L2Ball, Box, NonnegativeBall, NullSpaceBall, Simplex, L1, Zero, AnalysisL1)
+PAIRS = [(a, b) for a, b in ANSWERED if a.kind in OWN_RULES and b.kind in OWN_RULES]
+# Of all others, as many as it takes to see every set and every penalty with every rule.
+SEEN = {}
+for _pair in ANSWERED:
+    if _pair not in PAIRS:
+        _rule = type(
+            find(*(case.make(Draw(np.random.default_rng(0), case.shape)) for case in _pair))
+        )
+        for _case in _pair:
+            SEEN.setdefault((_rule, _case.name), _pair)
+OTHER_PAIRS = list(dict.fromkeys(SEEN.values()))
 PAIRS_WITHOUT_LIMITS = [pair for pair in PAIRS if pair[1].name != "l1 of weight 0"]
 POWERS = (2.0, 1.3, 3.0)
 
@@ -27,8 +40,9 @@ def _names(pair):
 
 
 def _oracle(pair, rng, batch=(), scale=1.0, n=4):
-    draw = Draw(rng, (n,), batch)
-    return find(pair[0].make(draw), pair[1].make(Draw(rng, (n,), batch, scale)))
+    shape = (n,) if len(pair[0].shape) == 1 else pair[0].shape
+    draw = Draw(rng, shape, batch)
+    return find(pair[0].make(draw), pair[1].make(Draw(rng, shape, batch, scale)))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -36,6 +50,13 @@ def _oracle(pair, rng, batch=(), scale=1.0, n=4):
 def test_closed_forms_obey_the_laws(pair, dtype):
     rng, like = np.random.default_rng(10), np.zeros((), dtype)
     check_oracle(_oracle(pair, rng), (4,), rng=rng, like=like, exact=True)
+
+
+@pytest.mark.parametrize("pair", OTHER_PAIRS, ids=_names)
+def test_general_rules_obey_the_laws(pair):
+    rng, shape = np.random.default_rng(18), pair[0].shape
+    check_oracle(_oracle(pair, rng, (3,)), shape, rng=rng)
+    check_oracle(_oracle(pair, rng), shape, rng=rng, like=np.zeros((), np.float32))
 
 
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair[1].name == "l1"], ids=_names)
@@ -159,11 +180,11 @@ class TestFind:
             find(L2Ball(event_ndim=2), L1(1.0))
 
     def test_powers_that_do_not_exist_are_refused(self):
-        for case in SETS:
-            oracle = find(case.make(Draw(np.random.default_rng(0))), L1(1.0))
+        for pair in ANSWERED:
+            oracle = _oracle(pair, np.random.default_rng(0))
             assert not oracle.can_prox(1.0)
             with pytest.raises(CapabilityError, match="p = 1"):
-                oracle.prox(np.zeros(4), np.zeros(4), 1.0, 1.0)
+                oracle.prox(np.zeros(pair[0].shape), np.zeros(pair[0].shape), 1.0, 1.0)
 
     def test_rules_fit_by_type_alone(self):
         assert CenteredBallSublinear.fits(L2Ball(), L1(0.1))

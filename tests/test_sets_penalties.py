@@ -16,14 +16,14 @@ BATCHES = [(), (3,)]
 @pytest.mark.parametrize("case", SETS, ids=lambda case: case.name)
 def test_sets_obey_the_laws(case, batch, like):
     rng = np.random.default_rng(1)
-    check_set(case.make(Draw(rng, (4,), batch)), (4,), rng=rng, like=like)
+    check_set(case.make(Draw(rng, case.shape, batch)), case.shape, rng=rng, like=like)
 
 
 @pytest.mark.parametrize("batch", BATCHES, ids=str)
 @pytest.mark.parametrize("case", PENALTIES, ids=lambda case: case.name)
 def test_penalties_obey_the_laws(case, batch, like):
     rng = np.random.default_rng(2)
-    check_penalty(case.make(Draw(rng, (4,), batch)), (4,), rng=rng, like=like)
+    check_penalty(case.make(Draw(rng, case.shape, batch)), case.shape, rng=rng, like=like)
 
 
 def test_the_catalogue_holds_every_public_set():

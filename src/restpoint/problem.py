@@ -168,6 +168,7 @@ class Problem(Parametric):
                     f"{block.set.event_ndim} axes; give the set (and penalty) event_ndim={len(shape)}"
                 )
             block.set.check_shape(shape)
+            block.penalty.check_shape(shape)
         object.__setattr__(self, "smooth", smooth)
         object.__setattr__(self, "blocks", chosen)
         _ = self.batch_shape  # parameters of different blocks must agree

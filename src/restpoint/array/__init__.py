@@ -5,6 +5,7 @@ has shape ``batch``; reductions run over the trailing event axes only, so any le
 """
 
 from restpoint.array._batch import take, where
+from restpoint.array._labels import check_labels, group_labels
 from restpoint.array._memory import require_memory
 from restpoint.array._namespace import (
     Array,
@@ -19,11 +20,13 @@ from restpoint.array._namespace import (
     to_host,
 )
 from restpoint.array._parameters import Parametric, parameter, parameter_value
+from restpoint.array._profile import sorted_profile
 from restpoint.array._random import generator
 from restpoint.array._reductions import (
     event_max,
     event_sum,
     expand,
+    first_largest,
     flatten_event,
     inner,
     norm,
@@ -39,14 +42,17 @@ __all__ = [
     "Array",
     "Parametric",
     "asarray",
+    "check_labels",
     "convert",
     "event_max",
     "event_sum",
     "expand",
+    "first_largest",
     "flatten_event",
     "from_host",
     "gamma",
     "generator",
+    "group_labels",
     "inner",
     "is_array",
     "library",
@@ -62,6 +68,7 @@ __all__ = [
     "require_memory",
     "scaled_norm",
     "signed_power",
+    "sorted_profile",
     "take",
     "to_host",
     "truth",

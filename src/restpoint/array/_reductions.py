@@ -43,6 +43,13 @@ def event_max(x: Array, event_ndim: int = 1) -> Array:
     return namespace(x).max(flatten_event(x, event_ndim), axis=-1)
 
 
+def first_largest(x: Array) -> Array:
+    """A mask of the last axis: True at the first of its largest entries."""
+    xp = namespace(x)
+    first = xp.argmax(x, axis=-1)
+    return xp.arange(x.shape[-1], device=getattr(x, "device", None)) == first[..., None]
+
+
 def power_sum(x: Array, p: float, event_ndim: int = 1) -> Array:
     """sum_j |x_j|^p per start: ||x||_p^p."""
     if p == 2.0:

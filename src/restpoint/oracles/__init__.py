@@ -11,8 +11,13 @@ from restpoint.oracles.base import Answer, Oracle
 from restpoint.oracles.box import BoxSeparable
 from restpoint.oracles.declared import DeclaredOracle, DeclaredPenalty, DeclaredSet, declared
 from restpoint.oracles.nonnegative_ball import NonnegativeBallSeparable
+from restpoint.oracles.norm_ball import NormBallSameNorm
+from restpoint.oracles.projected import LinearPenalty, SolidSeparable
+from restpoint.oracles.ridge import Ridge
 from restpoint.oracles.shrunk_ball import CenteredBallAnalysis, NullSpaceBallSeparable
 from restpoint.oracles.simplex import SimplexSeparable
+from restpoint.oracles.simplex_entropy import SimplexEntropy
+from restpoint.oracles.spectral import Spectral
 from restpoint.penalties import Penalty
 from restpoint.sets import Set
 
@@ -25,6 +30,12 @@ RULES: tuple[type[Oracle], ...] = (
     NonnegativeBallSeparable,
     CenteredBallAnalysis,
     NullSpaceBallSeparable,
+    Spectral,
+    LinearPenalty,
+    SolidSeparable,
+    NormBallSameNorm,
+    SimplexEntropy,
+    Ridge,
 )
 
 __all__ = [
@@ -37,10 +48,16 @@ __all__ = [
     "DeclaredOracle",
     "DeclaredPenalty",
     "DeclaredSet",
+    "LinearPenalty",
     "NonnegativeBallSeparable",
+    "NormBallSameNorm",
     "NullSpaceBallSeparable",
     "Oracle",
+    "Ridge",
+    "SimplexEntropy",
     "SimplexSeparable",
+    "SolidSeparable",
+    "Spectral",
     "declared",
     "find",
 ]

@@ -6,17 +6,9 @@ from typing import NamedTuple
 
 from restpoint.array import Array, expand, inner, namespace, norm
 from restpoint.errors import CapabilityError
+from restpoint.kernels.scalar_equations import FLAT, SMOOTH, monotone_root, power_root
 from restpoint.oracles.base import Answer, Oracle
-from restpoint.oracles.multiplier import (
-    FLAT,
-    SMOOTH,
-    Slopes,
-    curvature_scale,
-    dual_bound,
-    monotone_root,
-    power_gradient,
-    power_root,
-)
+from restpoint.oracles.multiplier import Slopes, curvature_scale, dual_bound, power_gradient
 from restpoint.penalties import SeparableSublinear
 from restpoint.sets import L2Ball
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from restpoint.array import Array, event_max, event_sum, expand, namespace
 from restpoint.errors import CapabilityError
+from restpoint.kernels.scalar_equations import FLAT, STEEP, monotone_root
 from restpoint.oracles.base import Answer, Condition, Oracle
 from restpoint.oracles.multiplier import (
-    FLAT,
-    STEEP,
     Slopes,
     bounded_step,
     curvature_scale,
     dual_bound,
-    monotone_root,
     power_gradient,
 )
 from restpoint.penalties import SeparableSublinear

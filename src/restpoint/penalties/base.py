@@ -20,6 +20,7 @@ class Penalty(Parametric, ABC):
     separable: ClassVar[bool] = False  # h(x) = sum_j h_j(x_j)
     lower_bound: ClassVar[float] = 0.0  # of h on the whole space
     exact_prox: ClassVar[bool] = True  # a closed form; False where an iteration finds it
+    nonnegative: ClassVar[bool] = False  # finite for x >= 0 alone
 
     @abstractmethod
     def value(self, x: Array) -> Array:
@@ -28,6 +29,18 @@ class Penalty(Parametric, ABC):
     @abstractmethod
     def prox(self, v: Array, step: Array) -> Array:
         """argmin over y of step h(y) + ||y - v||_2^2 / 2; ``step`` is a number or has the batch shape."""
+
+    def least(self, shape: tuple[int, ...]) -> float:
+        """A lower bound of h on blocks of that shape, for all starts."""
+        del shape
+        return self.lower_bound
+
+    def of_singular_values(self) -> Penalty | None:
+        """The penalty of vectors phi with h(X) = phi(sigma(X)), closed under permutations and signs; None elsewhere."""
+        return None
+
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse an event shape that the penalty's own arrays contradict; penalties without arrays accept all."""
 
     def scaled(self, factor: Array) -> Penalty:
         """factor h, for a factor >= 0: a number, or one per start."""

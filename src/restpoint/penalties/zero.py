@@ -33,3 +33,6 @@ class Zero(SeparableSublinear):
 
     def slopes(self) -> tuple[Array, Array]:
         return 0.0, 0.0
+
+    def of_singular_values(self) -> Zero | None:
+        return Zero() if self.event_ndim == 2 else None

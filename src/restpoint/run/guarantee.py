@@ -35,7 +35,10 @@ def lower_bound(problem: Problem) -> Number | None:
     smooth = problem.facts().lower_bound
     if smooth is None:
         return None
-    return host(smooth) + sum(block.penalty.lower_bound for block in problem.blocks)
+    return host(smooth) + sum(
+        block.penalty.least(shape)
+        for block, shape in zip(problem.blocks, problem.shapes, strict=True)
+    )
 
 
 def first_tried(method: Method, state: State) -> np.ndarray | None:

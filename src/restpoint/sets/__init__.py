@@ -2,9 +2,36 @@
 
 from restpoint.sets.base import Set
 from restpoint.sets.box import Box
+from restpoint.sets.capped_simplex import CappedSimplex
+from restpoint.sets.fantope import Fantope
+from restpoint.sets.group_ball import GroupBall
+from restpoint.sets.k_sparse_polytope import KSparsePolytope
+from restpoint.sets.l1_ball import L1Ball
 from restpoint.sets.l2_ball import L2Ball
+from restpoint.sets.lp_ball import LpBall
 from restpoint.sets.nonnegative_ball import NonnegativeBall
+from restpoint.sets.nuclear_ball import NuclearBall
 from restpoint.sets.null_space_ball import NullSpaceBall
+from restpoint.sets.owl_ball import OWLBall
 from restpoint.sets.simplex import Simplex
+from restpoint.sets.spectral_ball import SpectralBall
+from restpoint.sets.spectraplex import Spectraplex
 
-__all__ = ["Box", "L2Ball", "NonnegativeBall", "NullSpaceBall", "Set", "Simplex"]
+__all__ = [
+    "Box",
+    "CappedSimplex",
+    "Fantope",
+    "GroupBall",
+    "KSparsePolytope",
+    "L1Ball",
+    "L2Ball",
+    "LpBall",
+    "NonnegativeBall",
+    "NuclearBall",
+    "NullSpaceBall",
+    "OWLBall",
+    "Set",
+    "Simplex",
+    "SpectralBall",
+    "Spectraplex",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,8 +14,14 @@ class Set(Parametric, ABC):
     """A nonempty compact convex set S.
 
     Subclasses are frozen dataclasses. ``x``, ``g`` and the answers have shape ``(*batch, *event)``, numbers per start
-    have shape ``batch``. ``shape`` is the event shape, which only the problem knows.
+    have shape ``batch``. ``shape`` is the event shape, which only the problem knows. The facts below choose the oracle
+    rule.
     """
+
+    nonnegative: ClassVar[bool] = False  # no point has a negative entry
+    solid: ClassVar[bool] = False  # with x, every y with |y| <= |x|, entry by entry
+    exact: ClassVar[bool] = True  # ``support`` is the maximum, not only above it
+    projects: ClassVar[bool] = True  # ``project`` is a closed form, or found to rounding
 
     @abstractmethod
     def support(self, g: Array) -> Array:
@@ -23,6 +30,21 @@ class Set(Parametric, ABC):
     @abstractmethod
     def extreme(self, g: Array) -> Array:
         """A point of S that minimises g'y."""
+
+    def minimiser(self, g: Array) -> tuple[Array, Array]:
+        """A point of S that minimises g'y, and a lower bound on the minimum: where one search gives both."""
+        return self.extreme(g), -self.support(-g)
+
+    def singular_values(self) -> Set | None:
+        """The set of vectors that the singular values of these matrices make up; None for any other set.
+
+        S = {X : sigma(X) in C} with C closed under permutations and changes of signs: then C answers for S.
+        """
+        return None
+
+    def eigenvalues(self) -> Set | None:
+        """The same for symmetric matrices and their eigenvalues, with C closed under permutations."""
+        return None
 
     @abstractmethod
     def absolute_support(self, a: Array) -> Array:

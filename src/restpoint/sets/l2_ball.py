@@ -53,6 +53,15 @@ class L2Ball(Set):
     def has_interior(self) -> bool:
         return True
 
+    @property
+    def solid(self) -> bool:  # type: ignore[override]
+        """Whether |y| <= |x| keeps y inside: around the origin."""
+        return self.centered
+
+    def singular_values(self) -> L2Ball | None:
+        """Of matrices around the origin, the ball of the Frobenius norm."""
+        return L2Ball(self.radius) if self.centered and self.event_ndim == 2 else None
+
     def check_shape(self, shape: tuple[int, ...]) -> None:
         _checks.same_event("L2Ball", "center", self.center, shape)
 

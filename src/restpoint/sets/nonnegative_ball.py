@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class NonnegativeBall(Set):
     >>> NonnegativeBall(2.0).project(np.array([3.0, 4.0, -1.0]))
     array([1.2, 1.6, 0. ])
     """
+
+    nonnegative: ClassVar[bool] = True
 
     radius: Array = parameter(1.0)
     event_ndim: int = 1

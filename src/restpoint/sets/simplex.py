@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Simplex(Set):
     >>> Simplex().project(np.array([0.5, 0.9, -1.0]))
     array([0.3, 0.7, 0. ])
     """
+
+    nonnegative: ClassVar[bool] = True
 
     total: Array = parameter(1.0)
 

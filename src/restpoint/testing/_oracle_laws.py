@@ -75,6 +75,7 @@ def check_oracle(
     oracle = _door.piece(getattr(oracle, "oracle", oracle), Oracle, "an Oracle or a Block")
     shape = _door.shape_of(shape, oracle.set.event_ndim, oracle.name)
     oracle.set.check_shape(shape)
+    oracle.penalty.check_shape(shape)
     rng, like, asked = _door.stream(rng), _door.example(like), _door.powers(p)
     scale = real_number("scale", scale, "a finite number > 0")
     if not scale > 0:

@@ -35,12 +35,14 @@ def check_penalty(
     """
     _door.piece(penalty, Penalty, "a Penalty")
     shape = _door.shape_of(shape, penalty.event_ndim, type(penalty).__name__)
+    penalty.check_shape(shape)
     rng, like = _door.stream(rng), _door.example(like)
     for batch in leading_shapes(penalty.batch_shape):
         for x in gradients(rng, batch, shape):
             y = rng.standard_normal(x.shape)
-            _check_values(penalty, x, y, like)
-            _check_facts(penalty, x, y)
+            a, b = map(np.abs, (x, y)) if penalty.nonnegative else (x, y)
+            _check_values(penalty, a, b, like)
+            _check_facts(penalty, a, b)
             for step in (1.0, 0.3, *((0.5 + rng.random(batch),) if batch else ())):
                 _check_prox(penalty, x, step, like, rng)
     if len(penalty.batch_shape) <= 1:
@@ -55,7 +57,12 @@ def _check_values(penalty: Penalty, x: np.ndarray, y: np.ndarray, like: Array) -
     size = host(moved.magnitude(given.give(x))) + host(moved.magnitude(given.give(y)))
     slack = 32 * x.size * unit(like) * size
     at_most(np.abs(host(value)), size, slack, f"{name}.magnitude is smaller than the value")
-    at_most(penalty.lower_bound, value, slack, f"{name}.lower_bound is above a value")
+    at_most(
+        penalty.least(tuple(x.shape[x.ndim - ndim :])),
+        value,
+        slack,
+        f"{name}.least (lower_bound) is above a value",
+    )
     between = moved.value(given.give(0.5 * (x + y)))
     mean = 0.5 * (host(value) + host(moved.value(given.give(y))))
     at_most(between, mean, slack, f"{name} is not convex")
@@ -102,16 +109,19 @@ def _check_prox(
     same_kind(y, like, v.shape, f"{name}.prox")
     given.check_untouched(f"{name}.prox")
     point = host(y)
-    for x in (0.0 * v, v, rng.standard_normal(v.shape), point * (1 + 1e-3), point + 1e-4):
+    others = (0.0 * v, v, rng.standard_normal(v.shape), point * (1 + 1e-3), point + 1e-4)
+    for x in map(np.abs, others) if penalty.nonnegative else others:
         have = step * host(exact.value(point)) + 0.5 * np.sum((point - v) ** 2, axis=axes)
         near = 0.5 * np.sum((x - point) ** 2, axis=axes)
         other = step * host(exact.value(x)) + 0.5 * np.sum((x - v) ** 2, axis=axes)
-        slack = 64 * v.size * unit(like) * (have + near + other + np.max(v**2, initial=0.0))
+        size = np.abs(have) + near + np.abs(other) + np.max(v**2, initial=0.0)
+        slack = 64 * v.size * unit(like) * size
         at_most(have + near, other, slack, f"{name}.prox is not the minimiser")
 
 
 def _check_take(penalty: Penalty, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     name, count, flat = type(penalty).__name__, (*penalty.batch_shape, 4)[0], on_host(penalty)
     index, x = np.asarray([count - 1, 0]), rng.standard_normal((count, *shape))
+    x = np.abs(x) if penalty.nonnegative else x
     taken, whole = flat.take(index), host(flat.value(x))[index]
     equal(taken.value(x[index]), whole, 1e-13 * (1 + np.abs(whole)), f"{name}.take and value")

@@ -11,8 +11,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restpoint.penalties import L1, AnalysisL1, Penalty, Zero
-from restpoint.sets import Box, L2Ball, NonnegativeBall, NullSpaceBall, Set, Simplex
+from restpoint.penalties import (
+    L1,
+    OWL,
+    AnalysisL1,
+    ElasticNet,
+    Entropy,
+    Group,
+    L2Norm,
+    LInfinity,
+    Nuclear,
+    Penalty,
+    TotalVariation,
+    Zero,
+)
+from restpoint.sets import (
+    Box,
+    CappedSimplex,
+    Fantope,
+    GroupBall,
+    KSparsePolytope,
+    L1Ball,
+    L2Ball,
+    LpBall,
+    NonnegativeBall,
+    NuclearBall,
+    NullSpaceBall,
+    OWLBall,
+    Set,
+    Simplex,
+    SpectralBall,
+    Spectraplex,
+)
+
+MATRIX, SQUARE = (3, 2), (3, 3)
 
 
 @dataclass(frozen=True)
@@ -33,6 +65,19 @@ class Draw:
         """An event per start."""
         return self.scale * self.rng.standard_normal((*self.batch, *self.shape))
 
+    def scales(self) -> np.ndarray:
+        """A positive event per start, of the order of 1."""
+        return 0.5 + self.rng.random((*self.batch, *self.shape))
+
+    def labels(self) -> np.ndarray:
+        """Groups of two neighbours, the last ones first."""
+        labels = np.arange(int(np.prod(self.shape))) // 2
+        return np.reshape(labels[::-1], self.shape)
+
+    def profile(self) -> np.ndarray:
+        """Nonincreasing weights, the last one 0 where there are several, the same for all starts."""
+        return np.linspace(1.0, 0.0, self.shape[-1]) ** 2
+
     def widths(self) -> np.ndarray:
         """A nonnegative event per start, with some entries 0."""
         full = (*self.batch, *self.shape)
@@ -40,19 +85,21 @@ class Draw:
 
 
 class SetCase(NamedTuple):
-    """A public set and a way to draw one."""
+    """A public set and a way to draw one, for blocks of that shape."""
 
     name: str
     kind: type[Set]
     make: Callable[[Draw], Set]
+    shape: tuple[int, ...] = (4,)
 
 
 class PenaltyCase(NamedTuple):
-    """A public penalty and a way to draw one."""
+    """A public penalty and a way to draw one, for blocks of that shape."""
 
     name: str
     kind: type[Penalty]
     make: Callable[[Draw], Penalty]
+    shape: tuple[int, ...] = (4,)
 
 
 def _box(draw: Draw) -> Box:
@@ -67,6 +114,13 @@ def _null_space_ball(draw: Draw) -> NullSpaceBall:
     return NullSpaceBall(columns, draw.positive())
 
 
+def _capped_simplex(draw: Draw) -> CappedSimplex:
+    """Half full."""
+    upper = draw.scale * draw.scales()
+    total = 0.5 * np.sum(upper, axis=-1)
+    return CappedSimplex(total if draw.batch else float(total), upper)
+
+
 def _analysis(draw: Draw) -> AnalysisL1:
     """More coefficients than entries."""
     (size,) = draw.shape
@@ -78,9 +132,24 @@ SETS: tuple[SetCase, ...] = (
     SetCase("ball with centre", L2Ball, lambda draw: L2Ball(draw.positive(), draw.event())),
     SetCase("cube", Box, lambda draw: Box(-1.0 * draw.scale, 2.0 * draw.scale)),
     SetCase("box", Box, _box),
+    SetCase("l1 ball", L1Ball, lambda draw: L1Ball(draw.positive())),
+    SetCase("weighted l1 ball", L1Ball, lambda draw: L1Ball(draw.positive(), draw.scales())),
+    SetCase("3/2-ball", LpBall, lambda draw: LpBall(1.5, draw.positive())),
+    SetCase("4-ball", LpBall, lambda draw: LpBall(4.0, draw.positive())),
+    SetCase("infinity ball", LpBall, lambda draw: LpBall(np.inf, draw.positive())),
+    SetCase("k-sparse polytope", KSparsePolytope, lambda draw: KSparsePolytope(2, draw.positive())),
+    SetCase("owl ball", OWLBall, lambda draw: OWLBall(draw.profile(), draw.positive())),
+    SetCase("group ball", GroupBall, lambda draw: GroupBall(draw.labels(), draw.positive(), 2.0)),
+    SetCase("hypersimplex", CappedSimplex, lambda draw: CappedSimplex(0.5 * draw.shape[0])),
+    SetCase("capped simplex", CappedSimplex, _capped_simplex),
     SetCase("nonnegative ball", NonnegativeBall, lambda draw: NonnegativeBall(draw.positive())),
     SetCase("null space ball", NullSpaceBall, _null_space_ball),
     SetCase("simplex", Simplex, lambda draw: Simplex(draw.positive())),
+    SetCase("nuclear ball", NuclearBall, lambda draw: NuclearBall(draw.positive()), MATRIX),
+    SetCase("spectral ball", SpectralBall, lambda draw: SpectralBall(draw.positive()), MATRIX),
+    SetCase("frobenius ball", L2Ball, lambda draw: L2Ball(draw.positive(), event_ndim=2), MATRIX),
+    SetCase("spectraplex", Spectraplex, lambda draw: Spectraplex(draw.positive()), SQUARE),
+    SetCase("fantope", Fantope, lambda draw: Fantope(min(2, draw.shape[0])), SQUARE),
 )
 
 PENALTIES: tuple[PenaltyCase, ...] = (
@@ -93,4 +162,24 @@ PENALTIES: tuple[PenaltyCase, ...] = (
         lambda draw: L1(draw.positive(), scales=np.abs(draw.widths()) / draw.scale),
     ),
     PenaltyCase("analysis l1", AnalysisL1, _analysis),
+    PenaltyCase("l2 norm", L2Norm, lambda draw: L2Norm(draw.positive())),
+    PenaltyCase("l-infinity", LInfinity, lambda draw: LInfinity(draw.positive())),
+    PenaltyCase("elastic net", ElasticNet, lambda d: ElasticNet(d.positive(), d.positive())),
+    PenaltyCase("group", Group, lambda draw: Group(draw.labels(), draw.positive(), 2.0)),
+    PenaltyCase(
+        "sparse group",
+        Group,
+        lambda draw: Group(draw.labels(), draw.positive(), sparsity=0.3 * draw.positive()),
+    ),
+    PenaltyCase("owl", OWL, lambda draw: OWL(draw.profile(), draw.positive())),
+    PenaltyCase("total variation", TotalVariation, lambda draw: TotalVariation(draw.positive())),
+    PenaltyCase(
+        "fused lasso",
+        TotalVariation,
+        lambda draw: TotalVariation(draw.positive(), 0.3 * draw.positive()),
+    ),
+    PenaltyCase("entropy", Entropy, lambda draw: Entropy(draw.positive())),
+    PenaltyCase("zero of a matrix", Zero, lambda draw: Zero(2), MATRIX),
+    PenaltyCase("frobenius", L2Norm, lambda draw: L2Norm(draw.positive(), 2), MATRIX),
+    PenaltyCase("nuclear", Nuclear, lambda draw: Nuclear(draw.positive()), MATRIX),
 )
