@@ -214,6 +214,23 @@ DOORS = {
     "ridge": (lambda: rp.penalties.ElasticNet(1.0, -1.0), DataError, "ridge"),
     "sparsity": (lambda: rp.penalties.TotalVariation(1.0, -1.0), DataError, "sparsity"),
     "weight": (lambda: rp.penalties.Entropy(-1.0), DataError, "weight"),
+    "flat": (lambda: rp.sets.Ellipsoid(np.diag([1.0, 0.0])), DataError, "singular"),
+    "oblong": (lambda: rp.sets.Ellipsoid(np.ones((2, 3))), ShapeError, "square"),
+    "oblong plan": (lambda: rp.sets.Birkhoff().check_shape((2, 3)), ShapeError, "square"),
+    "oblong state": (lambda: rp.sets.Spectraplex().check_shape((2, 3)), ShapeError, "square"),
+    "rank": (lambda: rp.sets.Fantope(0), DataError, "rank"),
+    "high rank": (lambda: rp.sets.Fantope(3).check_shape((2, 2)), DataError, "empty"),
+    "no points": (lambda: rp.sets.ConvexHull(np.ones(3)), ShapeError, "vertices"),
+    "sides": (
+        lambda: rp.sets.Polytope(np.eye(2), np.ones(3), lower=0.0, upper=1.0),
+        ShapeError,
+        "most",
+    ),
+    "crossed": (
+        lambda: rp.sets.Polytope(np.eye(2), 1.0, lower=2.0, upper=1.0),
+        DataError,
+        "empty",
+    ),
     "complex": (lambda: rp.penalties.Nuclear(1j), DataError, "weight"),
 }
 
@@ -224,3 +241,116 @@ def test_what_makes_no_sense_is_refused_by_name(name):
     with pytest.raises(RestpointError, match=words) as error:
         build()
     assert isinstance(error.value, kind)
+
+
+ROWS = np.array([[0.0, 0.0, 1.0], [1.0, 0.5, 0.0], [-0.5, 1.0, 0.2], [0.3, -1.0, -0.4]])
+FACTOR = np.array([[2.0, 0.3, 0.0], [0.0, 1.0, -0.2], [0.1, 0.0, 0.5]])
+CENTER = np.array([0.5, -1.0, 0.2])
+POLYTOPE = rp.sets.Polytope(ROWS, 0.6, [-0.2, -np.inf, -0.3, -np.inf], lower=-1.0, upper=0.8)
+LARGE = {
+    "ellipsoid": (
+        rp.sets.Ellipsoid(FACTOR, 0.9, CENTER),
+        lambda x: [cp.norm(np.linalg.inv(FACTOR) @ (x - CENTER), 2) <= 0.9],
+        (3,),
+    ),
+    "polytope": (
+        POLYTOPE,
+        lambda x: [ROWS @ x <= 0.6, ROWS[[0, 2]] @ x >= [-0.2, -0.3], x >= -1.0, x <= 0.8],
+        (3,),
+    ),
+    "birkhoff": (
+        rp.sets.Birkhoff(),
+        lambda x: [x >= 0, cp.sum(x, axis=0) == 1, cp.sum(x, axis=1) == 1],
+        (4, 4),
+    ),
+    "nuclear": (rp.sets.NuclearBall(1.2), lambda x: [cp.normNuc(x) <= 1.2], (4, 3)),
+    "spectral": (rp.sets.SpectralBall(0.7), lambda x: [cp.sigma_max(x) <= 0.7], (4, 3)),
+    "frobenius": (rp.sets.L2Ball(0.9, event_ndim=2), lambda x: [cp.norm(x, "fro") <= 0.9], (3, 2)),
+    "spectraplex": (
+        rp.sets.Spectraplex(1.5),
+        lambda x: [x == x.T, x >> 0, cp.trace(x) == 1.5],
+        (3, 3),
+    ),
+    "fantope": (
+        rp.sets.Fantope(2),
+        lambda x: [x == x.T, x >> 0, np.eye(4) - x >> 0, cp.trace(x) == 2],
+        (4, 4),
+    ),
+}
+LARGE_PENALTIES = {
+    "zero": (rp.penalties.Zero, lambda x: 0.0),
+    "nuclear": (lambda ndim: rp.penalties.Nuclear(0.4), lambda x: 0.4 * cp.normNuc(x)),
+    "frobenius": (lambda ndim: rp.penalties.L2Norm(0.4, 2), lambda x: 0.4 * cp.norm(x, "fro")),
+}
+LARGE_PAIRS = [
+    *((name, "zero") for name in LARGE),
+    *((name, "nuclear") for name in ("nuclear", "spectral", "frobenius")),
+    ("frobenius", "frobenius"),
+]
+
+
+@pytest.mark.parametrize("names", LARGE_PAIRS, ids=" x ".join)
+def test_no_conic_solver_does_better_on_matrices_and_polytopes(names):
+    region, describe, shape = LARGE[names[0]]
+    make, h = LARGE_PENALTIES[names[1]]
+    rng = np.random.default_rng(38)
+    g = rng.standard_normal(shape)
+    z = region.sample(rng, shape)
+    oracle, x = find(region, make(len(shape))), cp.Variable(shape)
+    found = _optimum(cp.sum(cp.multiply(g, x)) + h(x), describe(x))
+    answer = oracle.linear(g)
+    assert abs(answer.value - found) <= 1e-7
+    assert answer.lower <= found + 1e-7
+    assert answer.value - answer.lower <= 1e-9
+    square = 1.25 * cp.sum_squares(x - z)
+    found = _optimum(cp.sum(cp.multiply(g, x - z)) + square + h(x), describe(x))
+    answer = oracle.prox(g, z, 2.5)
+    assert abs(answer.value - found) <= 1e-7
+    assert answer.lower <= found + 1e-7
+    assert answer.value - answer.lower <= 1e-9
+
+
+class TestBoundsOfPolytopes:
+    def test_whatever_the_multipliers_are(self, monkeypatch):
+        """Theory A2: multipliers that HiGHS did not find make the bound weaker, never false."""
+        rng, tight = np.random.default_rng(39), 0
+        solve = type(POLYTOPE)._solve
+        for _ in range(20):
+            g = rng.standard_normal(3)
+            point, mu = solve(POLYTOPE, g)
+            wrong = mu + 0.3 * rng.standard_normal(4) * (rng.random() < 0.8)
+            monkeypatch.setattr(type(POLYTOPE), "_solve", lambda self, g, a=(point, wrong): a)
+            lower = POLYTOPE.minimisers(g[None])[1][0]
+            assert lower <= g @ point + 1e-12
+            tight += g @ point - lower <= 1e-9
+        assert tight >= 1
+
+    def test_empty_and_unbounded_ones_are_refused(self):
+        with pytest.raises(DataError, match="empty"):
+            rp.sets.Polytope([[1.0, 1.0]], -3.0, lower=-1.0, upper=1.0)
+        with pytest.raises(DataError, match="finite"):
+            rp.sets.Polytope([[1.0, 1.0]], 1.0, lower=-np.inf, upper=1.0)
+
+
+def test_a_hull_projects_to_its_faces_as_a_conic_solver_does():
+    rng = np.random.default_rng(40)
+    vertices = rng.standard_normal((9, 5))
+    x, shares = rng.standard_normal((6, 5)), cp.Variable(9, nonneg=True)
+    for point, near in zip(x, rp.sets.ConvexHull(vertices).project(x), strict=True):
+        found = _optimum(cp.sum_squares(shares @ vertices - point), [cp.sum(shares) == 1])
+        assert abs(np.sum((near - point) ** 2) - found) <= 1e-7
+
+
+def test_assignments_are_solved_by_frank_wolfe_with_a_certificate():
+    """A small quadratic assignment over the Birkhoff polytope ends stationary, and says so."""
+    rng = np.random.default_rng(41)
+    target = rng.random((5, 5))
+    f = rp.smooth.Function(
+        lambda x: 0.5 * np.sum((x - target) ** 2),
+        lambda x: x - target,
+        shapes=[(5, 5)],
+        constant=1.0,
+    )
+    result = rp.solve(rp.Problem(f, rp.Block(rp.sets.Birkhoff())), eps=1e-6, starts=2, rng=0)
+    assert np.all(result.certificate.max <= 1e-6)
+    np.testing.assert_allclose(np.sum(result.xs[0], axis=-1), 1.0, atol=1e-12)

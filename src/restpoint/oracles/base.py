@@ -105,6 +105,11 @@ class Oracle(Parametric, ABC):
         del p
         return False
 
+    def prox_kind(self, p: float) -> str:
+        """What the lower bound of ``prox`` rests on."""
+        del p
+        return self.kind
+
     @property
     def name(self) -> str:
         """Set x penalty, for messages."""

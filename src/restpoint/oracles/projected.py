@@ -9,6 +9,7 @@ from restpoint.array import Array, event_max, expand, is_array, namespace
 from restpoint.errors import CapabilityError
 from restpoint.oracles.base import Answer, Condition, Oracle
 from restpoint.oracles.declared import DeclaredSet
+from restpoint.oracles.inexact import corrective_prox
 from restpoint.penalties import SeparableSublinear, Zero
 from restpoint.sets import Set
 
@@ -92,6 +93,8 @@ class LinearPenalty(Oracle):
             value = self.prox_value(g, z, 0.0, 2.0, point)
             shifted = lower + (value - self.linear_value(g, point))
             return Answer(point, value, namespace(g).minimum(shifted, value))
+        if not self.set.projects:
+            return corrective_prox(self, g, z, weight)
         shape = tuple(g.shape[g.ndim - ndim :])
         step = step_length(self.set, weight, steepest_slope(slope, ndim), shape)
         point = self.set.project(z - slope * expand(step, ndim))
@@ -99,7 +102,10 @@ class LinearPenalty(Oracle):
         return Answer(point, value, value)
 
     def can_prox(self, p: float) -> bool:
-        return p == 2.0 and self.set.projects
+        return p == 2.0
+
+    def prox_kind(self, p: float) -> str:
+        return self.kind if self.set.projects else "dual bound"
 
 
 @dataclass(frozen=True)

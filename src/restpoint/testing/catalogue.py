@@ -26,8 +26,11 @@ from restpoint.penalties import (
     Zero,
 )
 from restpoint.sets import (
+    Birkhoff,
     Box,
     CappedSimplex,
+    ConvexHull,
+    Ellipsoid,
     Fantope,
     GroupBall,
     KSparsePolytope,
@@ -38,6 +41,7 @@ from restpoint.sets import (
     NuclearBall,
     NullSpaceBall,
     OWLBall,
+    Polytope,
     Set,
     Simplex,
     SpectralBall,
@@ -78,6 +82,10 @@ class Draw:
         """Nonincreasing weights, the last one 0 where there are several, the same for all starts."""
         return np.linspace(1.0, 0.0, self.shape[-1]) ** 2
 
+    def rows(self, count: int) -> np.ndarray:
+        """A matrix with so many rows, each of the length of an event."""
+        return self.scale * self.rng.standard_normal((count, *self.shape))
+
     def widths(self) -> np.ndarray:
         """A nonnegative event per start, with some entries 0."""
         full = (*self.batch, *self.shape)
@@ -114,6 +122,22 @@ def _null_space_ball(draw: Draw) -> NullSpaceBall:
     return NullSpaceBall(columns, draw.positive())
 
 
+def _ellipsoid(draw: Draw) -> Ellipsoid:
+    """With axes of different lengths, away from the origin."""
+    (size,) = draw.shape
+    return Ellipsoid(
+        draw.rows(size) + 2.0 * draw.scale * np.eye(size), draw.positive(), draw.event()
+    )
+
+
+def _polytope(draw: Draw) -> Polytope:
+    """A slab, a half-space and a box around the origin."""
+    sides = draw.scale * np.array([0.5, 0.7])
+    return Polytope(
+        draw.rows(2) / draw.scale, sides, [-sides[0], -np.inf], lower=-sides[0], upper=sides[1]
+    )
+
+
 def _capped_simplex(draw: Draw) -> CappedSimplex:
     """Half full."""
     upper = draw.scale * draw.scales()
@@ -144,6 +168,10 @@ SETS: tuple[SetCase, ...] = (
     SetCase("capped simplex", CappedSimplex, _capped_simplex),
     SetCase("nonnegative ball", NonnegativeBall, lambda draw: NonnegativeBall(draw.positive())),
     SetCase("null space ball", NullSpaceBall, _null_space_ball),
+    SetCase("ellipsoid", Ellipsoid, _ellipsoid),
+    SetCase("convex hull", ConvexHull, lambda draw: ConvexHull(draw.rows(6))),
+    SetCase("polytope", Polytope, _polytope),
+    SetCase("birkhoff", Birkhoff, lambda draw: Birkhoff(), SQUARE),
     SetCase("simplex", Simplex, lambda draw: Simplex(draw.positive())),
     SetCase("nuclear ball", NuclearBall, lambda draw: NuclearBall(draw.positive()), MATRIX),
     SetCase("spectral ball", SpectralBall, lambda draw: SpectralBall(draw.positive()), MATRIX),
