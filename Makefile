@@ -146,6 +146,10 @@ bench: $(READY) ## every benchmarks/bench_*.py, into benchmarks/results/*.json a
 docs: $(READY) ## run every example in README.md and docs/
 	@$(PY) tools/check_docs.py
 
+.PHONY: catalogue
+catalogue: $(READY) ## docs/catalogue.md: sets, penalties, and which pairs have oracles
+	@$(PY) -c 'from restpoint.testing.table import catalogue_page; print(catalogue_page(), end="")' > docs/catalogue.md
+
 .PHONY: reproduce
 reproduce: $(READY) ## the paper's tables, figures and rates, into reproduced/
 	@$(VENV)/bin/restpoint reproduce figure1 --out reproduced

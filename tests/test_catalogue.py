@@ -1,5 +1,7 @@
 """Every set and penalty of the catalogue against an independent conic solver, and what their doors refuse."""
 
+from pathlib import Path
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,6 +12,9 @@ from restpoint.kernels.row_solvers import denoised, nonincreasing
 from restpoint.kernels.thresholds import shifted_to_total
 from restpoint.oracles import find
 from restpoint.penalties import AnalysisL1
+from restpoint.testing import PENALTIES as PENALTY_CASES
+from restpoint.testing import SETS as SET_CASES
+from restpoint.testing.table import catalogue_page
 
 N = 6
 LABELS = np.array([2, 0, 0, 1, 2, 1])
@@ -111,6 +116,17 @@ def test_proximal_points_are_those_of_a_conic_solver(name):
     y = penalty.prox(v, 0.7)
     value = 0.5 * np.sum((y - v) ** 2) + 0.7 * penalty.value(y)
     assert abs(value - found) <= 1e-7
+
+
+def test_the_page_of_the_catalogue_is_up_to_date():
+    page = Path(__file__).resolve().parent.parent / "docs" / "catalogue.md"
+    assert page.read_text(encoding="utf-8") == catalogue_page(), "run `make catalogue`"
+
+
+def test_the_page_names_every_piece():
+    page = catalogue_page()
+    for case in (*SET_CASES, *PENALTY_CASES):
+        assert f"| `{case.kind.__name__}` |" in page
 
 
 class TestThresholds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from restpoint.array import Array, expand, inner
+from restpoint.array import Array, expand, inner, namespace
 from restpoint.errors import CapabilityError
 from restpoint.oracles.base import Answer, Condition, Oracle
 from restpoint.penalties import ElasticNet, Penalty
@@ -29,8 +29,10 @@ def _rest(set: Set, penalty: Penalty) -> Oracle | None:
 class Ridge(Oracle):
     r"""h(y) = h_0(y) + (c/2) ||y||^2 on any S whose pair with h_0 has a prox for p = 2: the square is a proximal term.
 
-    linear(g) = prox_0(g, 0, c), and because (c/2) ||y||^2 = (c/2) ||y - z||^2 + c z'(y - z) + (c/2) ||z||^2, for p = 2
-    prox(g, z, weight) = prox_0(g + c z, z, weight + c), with the constant added to its values.
+    linear(g) = prox_0(g, 0, c) = y, and the square is above its tangent at y, so that its minimum is at least that of
+    the rest at g + c y less (c/2) ||y||^2, wherever the prox stopped (theory A2). Because (c/2) ||y||^2 = (c/2) ||y -
+    z||^2 + c z'(y - z) + (c/2) ||z||^2, for p = 2 prox(g, z, weight) = prox_0(g + c z, z, weight + c), with the
+    constant added to its values.
 
     >>> import numpy as np
     >>> from restpoint.sets import Box
@@ -61,7 +63,13 @@ class Ridge(Oracle):
         return self.rest.kind
 
     def linear(self, g: Array) -> Answer:
-        return self.rest.prox(g, 0.0 * g, self.penalty.ridge, 2.0)
+        ndim, ridge = self.set.event_ndim, self.penalty.ridge
+        answer = self.rest.prox(g, 0.0 * g, ridge, 2.0)
+        point = answer.point
+        bound = self.rest.linear(g + expand(ridge, ndim) * point).lower
+        bound = bound - 0.5 * ridge * inner(point, point, ndim)
+        value = self.linear_value(g, point)
+        return Answer(point, value, namespace(g).minimum(bound, value))
 
     def prox(self, g: Array, z: Array, weight: Array, p: float = 2.0) -> Answer:
         if p != 2.0:
@@ -75,5 +83,7 @@ class Ridge(Oracle):
         return p == 2.0
 
     def magnitude(self, g: Array, point: Array) -> Array:
-        """Less than that of the rest and a square would not do: the bound adds both."""
-        return self.rest.magnitude(g, point) + 2.0 * self.penalty.magnitude(point)
+        """The bound adds that of the rest at another gradient, and a square."""
+        size = namespace(g).abs
+        steeper = size(g) + expand(self.penalty.ridge, self.set.event_ndim) * size(point)
+        return self.rest.magnitude(steeper, point) + 2.0 * self.penalty.magnitude(point)

@@ -84,9 +84,7 @@ class Ellipsoid(Set):
 
     def absolute_support(self, a: Array) -> Array:
         """a'|c| + radius sum_j a_j ||row j of F||, at most."""
-        xp = namespace(a)
-        rows = convert(self._rows, a)
-        size = xp.minimum(inner(a, rows + 0.0 * a), float(self._decomposed[1][0]) * norm(a))
+        size = inner(a, convert(self._rows, a) + 0.0 * a)
         return inner(a, abs(self.center) + 0.0 * a) + self.radius * size
 
     def project(self, x: Array) -> Array:

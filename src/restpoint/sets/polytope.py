@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from restpoint.array import Array, asarray, convert, is_array, namespace, norm, scaled_norm, to_host
+from restpoint.array import (
+    Array,
+    asarray,
+    convert,
+    gamma,
+    is_array,
+    namespace,
+    norm,
+    scaled_norm,
+    to_host,
+)
 from restpoint.errors import DataError, EvaluationError, ShapeError
 from restpoint.sets._by_oracle import OracleSet, value
 
@@ -67,6 +77,10 @@ class Polytope(OracleSet):
         rest = g - mu @ self.A
         inner = np.minimum(rest * self.lower, rest * self.upper)
         lower = np.sum(mu * sides, axis=-1) + np.sum(inner, axis=-1)
+        # Multipliers may be large beside g: the rounding of these very sums is taken off (theory A12).
+        terms = np.sum(np.abs(mu * sides), axis=-1)
+        terms = terms + (np.abs(g) + np.abs(mu) @ np.abs(self.A)) @ self._largest()
+        lower = lower - 1.001 * gamma(sum(self.A.shape) + 8) * terms
         return points, np.minimum(lower, value(g, points))
 
     def absolute_support(self, a: Array) -> Array:
