@@ -154,7 +154,12 @@ def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
 def floors(figures: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, float] = {}
     asked: dict[str, tuple[str, float]] = {}
-    for case, of_peers in figures["1 thread(s)"].items():
+    cases = {
+        f"{threads}, {case}": of_peers
+        for threads in ("1 thread(s)", "2 thread(s)")
+        for case, of_peers in figures[threads].items()
+    }
+    for case, of_peers in cases.items():
         for peer in PEERS:
             name = f"{case}: {peer}: its time / our time to an equal or better value"
             found[name] = of_peers[f"{peer}: its time / time to its value"]
