@@ -88,7 +88,10 @@ def newton(n: int, kappa: float, number: int) -> dict[str, Any]:
         if k == 0:
             u = np.clip(K @ b / squared, -weight, weight)
         z = np.empty(n)
-        size, solved = solve(*matrices, _box_loops.BY_GRADIENT, b, weight, allowed, u, z)
+        begin = (
+            _box_loops.BY_GRADIENT if k else _box_loops.BY_DESCENT
+        )  # as ``Analysis.shrink`` does
+        size, solved = solve(*matrices, begin, b, weight, allowed, u, z)
         rest = b - u @ K
         w, norm = K @ rest, float(np.linalg.norm(rest))
         left = (weight * float(np.sum(np.abs(w))) - float(u @ w)) / norm if norm > 0 else 0.0

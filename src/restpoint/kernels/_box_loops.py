@@ -25,7 +25,7 @@ from numba import njit, types
 # one run of the interior method.
 GUESSES, FIRST, PATIENCE, FEW, INTERIOR_STEPS = 12, 3, 6, 4, 15
 # Rounds of descent, the steps of the first (each has four times as many), and how often the gap is looked at.
-ROUNDS, DESCENT_STEPS, LOOK = 3, 20, 5
+ROUNDS, DESCENT_STEPS, LOOK = 4, 20, 5
 # What tells the first sets: where a projected gradient leads, the ends that entries of u are at, or descent.
 BY_GRADIENT, BY_ENDS, BY_DESCENT = 0, 1, 2
 # The gaps, of ||v||^2, at which the interior method hands over, and how much more is then left to rounding.
