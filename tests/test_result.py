@@ -63,6 +63,18 @@ def test_best_is_the_lowest_value_among_the_certified():
     assert rp.certify(best.problem, best.xs).max == pytest.approx(float(best.gap), abs=1e-14)
 
 
+def test_best_prefers_what_was_asked_for_to_a_smaller_gap():
+    """Where nobody is certified, a start at the target value; the others may be nearer to some stationary point."""
+    f = rp.smooth.Quadratic(np.diag([-1.0, 3.0]), [0.0, 0.1])
+    problem = rp.Problem(f, rp.Block(rp.sets.L2Ball()))
+    x0 = np.array([[1e-3, 0.0], [0.95, 0.1]])
+    stop = rp.Stop(max_iterations=0, target_value=-0.4)
+    result = rp.solve(problem, eps=1e-9, x0=x0, stop=stop)
+    assert [s.name for s in result.status] == ["ITERATION_LIMIT", "TARGET_REACHED"]
+    assert result.gap[0] < result.gap[1]
+    assert result.best().value == result.value[1] <= -0.4
+
+
 def test_best_prefers_a_certified_start_to_a_lower_value():
     x0 = np.stack([np.zeros(3), np.array([0.0, 0.9, 0.0])])
     problem = tensor_problem(np.diag([1.0, 2.0]), 0.1)

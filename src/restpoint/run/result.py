@@ -103,11 +103,17 @@ class Result:
         return self.problem.smooth.engine(self.xs)
 
     def best(self) -> Result:
-        """The single start with the lowest value among the certified, else with the smallest gap."""
+        """The single start with the lowest value among the certified, else among those that reached ``target_value``.
+
+        Where there are none of either, that with the smallest gap.
+        """
         if np.ndim(self.status) == 0:
             return self
-        certified = self.certified
-        score = np.where(certified, self.value, np.inf) if certified.any() else self.gap
+        score = self.gap
+        for good in (self.certified, self.status == Status.TARGET_REACHED):
+            if np.any(good):
+                score = np.where(good, self.value, np.inf)
+                break
         return self._at(int(np.nanargmin(np.where(np.isnan(score), np.inf, score))))
 
     def _at(self, flat: int) -> Result:
