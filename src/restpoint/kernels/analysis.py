@@ -75,12 +75,11 @@ class Analysis:
         rows = z.copy()
         weights, slacks = (per_start(a, batch).reshape(-1).tolist() for a in (weight, slack))
         ends = np.array(weights)[:, None]
-        begin = _box_loops.BY_DESCENT
+        # Descent ends where the slack allows it to; guesses go on to the last digit.
+        begin = _box_loops.BY_DESCENT if min(slacks, default=0.0) > 0.0 else _box_loops.BY_GRADIENT
         if hint is not None:
-            u, begin = (
-                np.array(hint, dtype=np.float64).reshape(len(rows), -1),
-                _box_loops.BY_GRADIENT,
-            )
+            u = np.array(hint, dtype=np.float64).reshape(len(rows), -1)
+            begin = _box_loops.BY_GRADIENT
         elif near is not None:
             seen = np.asarray(near, dtype=np.float64).reshape(rows.shape) @ K.T
             clear = np.abs(seen) > CLEAR * np.max(np.abs(seen), axis=-1, keepdims=True)

@@ -13,7 +13,9 @@ class Segments:
     """A label 0, 1, ..., groups - 1 for each entry of an event, as one axis."""
 
     def __init__(self, labels: np.ndarray) -> None:
-        self.labels = np.ascontiguousarray(labels).reshape(-1)
+        self.labels = np.array(labels).reshape(
+            -1
+        )  # a copy that may be written to, which torch insists on
         self.lengths = np.bincount(self.labels)
         self.order = np.argsort(self.labels, kind="stable")
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
