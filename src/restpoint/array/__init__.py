@@ -5,7 +5,7 @@ has shape ``batch``; reductions run over the trailing event axes only, so any le
 """
 
 from restpoint.array._batch import take, where
-from restpoint.array._labels import check_labels, group_labels
+from restpoint.array._labels import check_group_scales, check_labels, group_labels
 from restpoint.array._memory import require_memory
 from restpoint.array._namespace import (
     Array,
@@ -42,6 +42,7 @@ __all__ = [
     "Array",
     "Parametric",
     "asarray",
+    "check_group_scales",
     "check_labels",
     "convert",
     "event_max",

@@ -34,3 +34,11 @@ def check_labels(owner: str, labels: np.ndarray, shape: tuple[int, ...]) -> None
         raise ShapeError(
             f"{owner}: groups has shape {labels.shape}, but the block has event shape {tuple(shape)}"
         )
+
+
+def check_group_scales(scales: Any, count: int) -> None:
+    """Refuse scales that are neither a number nor one for each group."""
+    if is_array(scales) and tuple(scales.shape) != (count,):
+        raise ShapeError(
+            f"scales has shape {tuple(scales.shape)}; expected a number, or one for each of {count} groups"
+        )

@@ -9,6 +9,7 @@ import numpy as np
 
 from restpoint.array import (
     Array,
+    check_group_scales,
     check_labels,
     convert,
     event_sum,
@@ -20,7 +21,6 @@ from restpoint.array import (
     parameter,
     whole_number,
 )
-from restpoint.errors import ShapeError
 from restpoint.kernels.segments import Segments
 from restpoint.penalties._checks import nonnegative_weight
 from restpoint.penalties.base import Penalty
@@ -55,11 +55,7 @@ class Group(Penalty):
         object.__setattr__(self, "weight", nonnegative_weight(self.weight))
         object.__setattr__(self, "sparsity", nonnegative_weight(self.sparsity, "sparsity"))
         scales = nonnegative_weight(self.scales, "scales")
-        count = len(self.segments.lengths)
-        if is_array(scales) and tuple(scales.shape) != (count,):
-            raise ShapeError(
-                f"scales has shape {tuple(scales.shape)}; expected a number, or one for each of {count} groups"
-            )
+        check_group_scales(scales, len(self.segments.lengths))
         object.__setattr__(self, "scales", scales)
 
     @cached_property

@@ -9,6 +9,7 @@ import numpy as np
 
 from restpoint.array import (
     Array,
+    check_group_scales,
     check_labels,
     convert,
     event_max,
@@ -21,7 +22,6 @@ from restpoint.array import (
     namespace,
     parameter,
 )
-from restpoint.errors import ShapeError
 from restpoint.kernels.segments import Segments
 from restpoint.kernels.thresholds import shifted_to_total
 from restpoint.sets import _checks
@@ -51,11 +51,7 @@ class GroupBall(NormBall):
         super().__post_init__()
         object.__setattr__(self, "groups", group_labels("groups", self.groups, self.event_ndim))
         scales = _checks.positive("scales", self.scales, "a group that costs nothing is unbounded")
-        count = len(self.segments.lengths)
-        if is_array(scales) and tuple(scales.shape) != (count,):
-            raise ShapeError(
-                f"scales has shape {tuple(scales.shape)}; expected a number, or one for each of {count} groups"
-            )
+        check_group_scales(scales, len(self.segments.lengths))
         object.__setattr__(self, "scales", scales)
 
     @cached_property
